@@ -1,0 +1,63 @@
+"""Agents, their bindings to channels, and the token arithmetic that belongs to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class AgentStatus(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+CONDUCTOR = "conductor"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A configured assistant. `model` is `provider/model` or a bare name (None: the account's own);
+    `context_tokens` is the ceiling of its prompt in tokens (None: the model's whole window)."""
+
+    id: str
+    slug: str
+    name: str
+    role: str = "custom"
+    description: str = ""
+    prompt: str = ""
+    model: str | None = None
+    fallbacks: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    graph: str = "agent"
+    completion: str = "implicit"
+    context_tokens: int | None = 96_000
+    timezone: str | None = None
+    allow_users: tuple[str, ...] = ()
+    status: AgentStatus = AgentStatus.ACTIVE
+
+    @property
+    def active(self) -> bool:
+        return self.status is AgentStatus.ACTIVE
+
+    @property
+    def is_conductor(self) -> bool:
+        return self.role == CONDUCTOR
+
+
+class Permission(StrEnum):
+    """What a binding lets people of its channel do with the agent (behaviour 1.4)."""
+
+    FULL = "full"
+    READ_ONLY = "read_only"
+    NOTIFY_ONLY = "notify_only"
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An agent that lives in a channel."""
+
+    platform: str
+    channel: str
+    agent_id: str
+    permission: Permission = Permission.FULL

@@ -1,0 +1,157 @@
+"""One error tree. Each error has a code for machines, a sentence for people and the fix.
+
+ArvisError
+├── ConfigError             the configuration cannot be used (exit code 2)
+├── UsageError              the request makes no sense as it stands
+│   ├── Invalid             a value is wrong (400)
+│   ├── Unprocessable       the form is right, the content is not (422)
+│   ├── TooLarge            over a limit of the configuration (413)
+│   ├── NotFound            no such thing (404)
+│   └── Conflict            the state does not allow it (409)
+├── AccessError
+│   ├── Unauthorised        nobody is logged in, or the key is wrong (401)
+│   ├── Forbidden           logged in, but not allowed (403)
+│   └── TooMany             too often (429)
+├── DataFolderInUse         a second daemon on one data folder (exit code 3)
+├── DaemonUnreachable       the command line cannot reach the daemon (exit code 4)
+├── StoreError
+│   ├── SchemaTooNew        the database was written by a newer Arvis
+│   ├── MigrationFailed     a migration did not run or a landed one was edited
+│   └── DiskFull            nothing can be written
+├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
+├── LeaseLost               the job was taken away while it ran: commit nothing
+└── ProviderError           a model call failed, with a kind that says what to do about it
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ArvisError(Exception):
+    """Root of the tree. `what` says what went wrong, `why` what caused it, `fix` what a person can do."""
+
+    code = "internal"
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "", code: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+        if code is not None:
+            self.code = code
+
+
+class ConfigError(ArvisError):
+    code = "bad_configuration"
+
+
+class UsageError(ArvisError):
+    code = "bad_request"
+
+
+class Invalid(UsageError):
+    code = "invalid"
+
+
+class Unprocessable(UsageError):
+    code = "unprocessable"
+
+
+class TooLarge(UsageError):
+    code = "too_large"
+
+
+class NotFound(UsageError):
+    code = "not_found"
+
+
+class Conflict(UsageError):
+    code = "conflict"
+
+
+class AccessError(ArvisError):
+    code = "no_access"
+
+
+class Unauthorised(AccessError):
+    code = "unauthorised"
+
+
+class Forbidden(AccessError):
+    code = "forbidden"
+
+
+class TooMany(AccessError):
+    code = "too_many"
+
+
+class DataFolderInUse(ArvisError):
+    code = "data_folder_in_use"
+
+
+class DaemonUnreachable(ArvisError):
+    code = "daemon_unreachable"
+
+
+class StoreError(ArvisError):
+    code = "store"
+
+
+class SchemaTooNew(StoreError):
+    code = "schema_too_new"
+
+
+class MigrationFailed(StoreError):
+    code = "migration_failed"
+
+
+class DiskFull(StoreError):
+    code = "disk_full"
+
+
+class ExecutionError(ArvisError):
+    code = "execution"
+
+
+class LeaseLost(ArvisError):
+    code = "lease_lost"
+
+
+class ProviderErrorKind(StrEnum):
+    """What a failed model call means (architecture §7); the runner and the queue act on nothing else."""
+
+    AUTH = "auth"
+    QUOTA = "quota"
+    RATE_LIMIT = "rate_limit"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    TOO_LONG = "too_long"
+    REFUSED = "refused"
+    BAD_REQUEST = "bad_request"
+    EMPTY = "empty"
+
+
+#: Errors that pass by themselves: worth another try within seconds (reliability.md, decisions).
+TRANSIENT = frozenset({ProviderErrorKind.OVERLOADED, ProviderErrorKind.TIMEOUT, ProviderErrorKind.EMPTY})
+#: Errors that no retry of the same request can mend.
+PERMANENT = frozenset(
+    {
+        ProviderErrorKind.AUTH,
+        ProviderErrorKind.QUOTA,
+        ProviderErrorKind.TOO_LONG,
+        ProviderErrorKind.REFUSED,
+        ProviderErrorKind.BAD_REQUEST,
+    }
+)
+
+
+class ProviderError(ArvisError):
+    """The only exception a provider raises. `retry_after` is in seconds; the text carries no secret."""
+
+    code = "provider"
+
+    def __init__(self, kind: ProviderErrorKind, what: str, *, retry_after: float | None = None) -> None:
+        super().__init__(what, code=f"provider_{kind}")
+        self.kind = kind
+        self.retry_after = retry_after

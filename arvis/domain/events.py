@@ -1,0 +1,58 @@
+"""Events of the bus. They carry notice; the database carries duty: a row first, an event second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arvis.domain.messages import Address, Delivery, MessageStatus
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReceived:
+    message_id: str
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class TypingRequested:
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of a streamed answer to `message_id`; `offset` = characters before it, so a retried answer
+    starts again at 0."""
+
+    address: Address
+    message_id: str
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAdded:
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    address: Address
+    message_id: str
+    status: MessageStatus
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobSettled:
+    job_id: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPaused:
+    execution_id: str
+    wait_id: str
+    prompt: str
+
+
+Event = MessageReceived | TypingRequested | Delta | DeliveryAdded | StatusChanged | JobSettled | ExecutionPaused

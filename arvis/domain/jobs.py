@@ -1,0 +1,198 @@
+"""Jobs: the units of the queue, and the policy that is pure arithmetic (lane, priority, pool, rank).
+
+Semantics and figures: queue.md. The mechanism is `JobStore` in `ports/store.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any
+
+from arvis.domain.messages import Address
+
+#: Ageing: a job gains one priority class for each minute that it waits, because rank is time of arrival
+#: plus this many milliseconds per class, written once.
+CLASS_MS = 60_000
+
+#: A job whose process died this many times while it ran is poison.
+POISON_CRASHES = 5
+
+#: Seconds before the 2nd, 3rd and 4th recovery; the first recovered run starts at once.
+CRASH_DELAYS = (0, 1, 5, 30)
+
+
+class JobKind(StrEnum):
+    MESSAGE = "message"
+    ADVANCE = "advance"
+    DELIVER = "deliver"
+    COMPACT = "compact"
+    CRON = "cron"
+    HEARTBEAT = "heartbeat"
+    WEBHOOK = "webhook"
+
+
+class JobStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Pool(StrEnum):
+    """Slots that jobs compete for: deliveries have their own, background never takes the last of the rest."""
+
+    INTERACTIVE = "interactive"
+    BACKGROUND = "background"
+    DELIVERY = "delivery"
+
+
+class Priority(IntEnum):
+    """1 is the most urgent, 10 is background (behaviour 1.10)."""
+
+    OWNER = 1
+    CONDUCTOR = 3
+    DELEGATION = 4
+    MESSAGE = 5
+    BACKGROUND = 10
+
+
+def pool_of(kind: JobKind, priority: int) -> Pool:
+    if kind is JobKind.DELIVER:
+        return Pool.DELIVERY
+    return Pool.INTERACTIVE if priority <= Priority.MESSAGE else Pool.BACKGROUND
+
+
+def rank_of(priority: int, arrived_at: int) -> int:
+    """Order between lanes; inside a lane only `position` counts. `arrived_at` in ms."""
+    return arrived_at + CLASS_MS * priority
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to add. `lane` None means a lane of its own; `run_at` in ms, None means now; `key` makes it
+    unique: for ever, or (`key_live`) only among jobs that still wait or run, which is the flood guard."""
+
+    kind: JobKind
+    priority: int
+    lane: str | None = None
+    run_at: int | None = None
+    key: str | None = None
+    key_live: bool = False
+    agent_id: str | None = None
+    principal_id: str | None = None
+    message_id: str | None = None
+    execution_id: str | None = None
+    delivery_id: str | None = None
+    tokens: int = 0
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def answer(
+        cls, lane: str, priority: int, *, agent_id: str, principal_id: str, message_id: str, execution_id: str, tokens: int
+    ) -> NewJob:
+        """The turn of a conversation: at once the `advance` job of the turn's execution."""
+        return cls(
+            kind=JobKind.MESSAGE,
+            priority=priority,
+            lane=lane,
+            agent_id=agent_id,
+            principal_id=principal_id,
+            message_id=message_id,
+            execution_id=execution_id,
+            tokens=tokens,
+        )
+
+    @classmethod
+    def deliver(cls, address: Address, priority: int, *, delivery_id: str, message_id: str) -> NewJob:
+        return cls(
+            kind=JobKind.DELIVER, priority=priority, lane=address.lane, delivery_id=delivery_id, message_id=message_id
+        )
+
+    @classmethod
+    def advance(
+        cls, execution_id: str, lane: str, priority: int, *, run_at: int | None = None, principal_id: str | None = None
+    ) -> NewJob:
+        return cls(
+            kind=JobKind.ADVANCE,
+            priority=priority,
+            lane=lane,
+            run_at=run_at,
+            execution_id=execution_id,
+            principal_id=principal_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A row of the queue. Times in ms; `attempts` counts errors that the job returned, `crashes` unclean
+    exits while it ran; `owner` (a boot id) and `claim` fence every settlement; `followers` is how many live
+    jobs stood behind it in its lane when it was claimed."""
+
+    id: str
+    kind: JobKind
+    status: JobStatus
+    pool: Pool
+    priority: int
+    rank: int
+    lane: str
+    position: int
+    run_at: int
+    attempts: int
+    crashes: int
+    claim: int
+    owner: str | None
+    key: str | None
+    agent_id: str | None
+    principal_id: str | None
+    message_id: str | None
+    execution_id: str | None
+    delivery_id: str | None
+    payload: Mapping[str, Any]
+    error: str | None
+    reason: str | None
+    merged_into: str | None
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
+    lease_until: int | None
+    followers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The job is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """It failed and runs again at `run_at` (ms); counts an attempt."""
+
+    run_at: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snooze:
+    """It cannot run before `run_at` (ms), through no fault of its own; counts nothing."""
+
+    run_at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It is given up (the dead letter); `reason` is a code, `error` a sentence."""
+
+    reason: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """A drain returns it untouched; counts nothing."""
+
+
+Outcome = Done | Retry | Snooze | Failed | HandedBack

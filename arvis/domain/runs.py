@@ -1,0 +1,79 @@
+"""One model call: the request, its stream of deltas, the result, and the receipt of each try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a prompt. `role` is `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a model is asked. `model` is without provider prefix (None: the account's own); `max_bytes` bounds
+    the reply; `agent_name` lets the demo provider introduce itself."""
+
+    system: str
+    turns: tuple[Turn, ...]
+    model: str | None
+    agent_name: str
+    max_tokens: int = 4096
+    max_bytes: int = 262_144
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came back. Token counts are None where the provider does not report them."""
+
+    content: str
+    model: str
+    provider: str
+    account: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    stop_reason: str = "end"
+    truncated: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunResult:
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """The receipt of one try at one account: what `explain` shows and what the budget counts.
+    `error` is a provider error kind or None; times in ms, cost in millionths of a US dollar."""
+
+    id: str
+    account: str
+    provider: str
+    model: str
+    started_at: int
+    duration_ms: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_micros: int = 0
+    error: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A credential with its model. Lower `priority` is asked first; `api_key` never leaves the providers."""
+
+    name: str
+    provider: str
+    model: str
+    api_key: str | None = None
+    base_url: str | None = None
+    priority: int = 100

@@ -1,0 +1,17 @@
+"""Time as everything in Arvis sees it: handed in, never asked of the system."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """Milliseconds since the epoch (wall clock)."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards, for durations."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...

@@ -1,0 +1,51 @@
+"""The HTTP client that providers are given (implemented in `arvis/net`, handed over by `app`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+
+class HttpError(Exception):
+    """The exchange failed before a complete answer was there. `timeout`: it took too long, else the
+    connection broke; `too_large`: the answer passed `max_bytes`."""
+
+    def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False) -> None:
+        super().__init__(text)
+        self.timeout = timeout
+        self.too_large = too_large
+
+
+class HttpResponse(Protocol):
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Looked up without regard to case."""
+        ...
+
+    async def body(self) -> bytes:
+        """The whole answer, at most `max_bytes`; raises `HttpError`."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The answer as it arrives, at most `max_bytes` in all; raises `HttpError`."""
+        ...
+
+
+class HttpClient(Protocol):
+    def post(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        json: Mapping[str, Any],
+        timeout: float,
+        idle_timeout: float,
+        max_bytes: int,
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        """POST a JSON document. `timeout` bounds the whole exchange, `idle_timeout` the silence between two
+        pieces, both in seconds. Entering raises `HttpError` when no answer begins."""
+        ...

@@ -1,0 +1,104 @@
+"""The reading side: what pages, lists and `explain` show. One function answers one page, in one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Wait
+from arvis.domain.jobs import Job
+from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A slice of a list, newest first; `next_cursor` is None at the end."""
+
+    items: Sequence[T]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineStep:
+    """One thing that happened to a message. `at` in ms; `step` is a code such as `received`, `routed`,
+    `queued`, `started`, `node`, `model_call`, `retried`, `recovered`, `answered`, `delivery`."""
+
+    at: int
+    step: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTimeline:
+    """Why this answer, or why none. `answers` are all messages that the reply answered."""
+
+    message: StoredMessage
+    status: MessageStatus
+    reason: str | None
+    reply: str | None
+    reply_id: str | None
+    answers: Sequence[str]
+    steps: Sequence[TimelineStep]
+    job: Job | None
+    agent: str | None
+    cost_micros: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """Jobs by (kind, status) among those not yet pruned, and the age in ms of the oldest ready one."""
+
+    jobs: Mapping[tuple[str, str], int]
+    oldest_ready_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationView:
+    """A conversation in a list, with the slug of its agent. Times in ms."""
+
+    id: str
+    agent: str
+    address: Address
+    turns: int
+    created_at: int
+    last_message_at: int
+
+
+class Insights(Protocol):
+    async def message(self, message_id: str) -> MessageTimeline | None: ...
+
+    async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
+        """Status and reason alone, for those who wait for a message."""
+        ...
+
+    async def jobs(
+        self, *, kind: str | None, status: str | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Job]: ...
+
+    async def job(self, job_id: str) -> Job | None: ...
+
+    async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
+        """Questions to people (approval, review, user)."""
+        ...
+
+    async def wait(self, wait_id: str) -> Wait | None: ...
+
+    async def agents(self) -> Sequence[Agent]: ...
+
+    async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
+
+    async def conversation_messages(self, conversation_id: str, *, limit: int, cursor: str | None) -> Page[StoredMessage]: ...
+
+    async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
+        """Parts of a channel above `seq`, in order, whatever their state."""
+        ...
+
+    async def last_seq(self, address: Address) -> int: ...
+
+    async def counts(self, now: int) -> QueueCounts: ...
