@@ -14,6 +14,9 @@ class AgentStatus(StrEnum):
 
 CONDUCTOR = "conductor"
 
+#: Tools that change nothing and reach nobody's data; every other tool makes its agent one for trusted people.
+HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:
@@ -39,6 +42,10 @@ class Agent:
     @property
     def active(self) -> bool:
         return self.status is AgentStatus.ACTIVE
+
+    @property
+    def has_risky_tools(self) -> bool:
+        return not HARMLESS_TOOLS.issuperset(self.tools)
 
     @property
     def is_conductor(self) -> bool:

@@ -39,14 +39,15 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """An active position. `repeats` counts visits of the same node in a row; `wait_id` is set while the
-    position waits for an answer."""
+    """An active position. `repeats` counts visits of the same node in a row, `visits` those of any node;
+    `wait_id` is set while the position waits for an answer."""
 
     id: str
     execution_id: str
     node: str
     value: Any
     repeats: int = 0
+    visits: int = 0
     wait_id: str | None = None
 
 
@@ -69,8 +70,8 @@ class EffectState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One remembered side effect. `visit` is the number of the step being made, so that a loop does not read
-    its first round."""
+    """One remembered side effect. `visit` is the number of its cursor's step being made, so that a loop does not
+    read its first round."""
 
     execution_id: str
     cursor_id: str
@@ -94,8 +95,18 @@ PERSONAL_WAITS = frozenset({WaitKind.APPROVAL, WaitKind.REVIEW, WaitKind.USER})
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a wait was answered with. `by` is a principal id, `timer` or `child`; `expired` when nobody did."""
+
+    value: Any
+    by: str
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
-    """One open question. `expires_at` in ms; the first answer wins."""
+    """One open question. `expires_at` in ms; the first answer wins; `subject` names the interrupted effect that
+    it is about, if any."""
 
     id: str
     execution_id: str
@@ -105,15 +116,7 @@ class Wait:
     choices: tuple[str, ...]
     asked_at: int
     expires_at: int | None
-    answer: Any = None
+    subject: str | None = None
+    answer: Answer | None = None
     answered_by: str | None = None
     answered_at: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a wait was answered with. `by` is a principal id, `timer` or `child`; `expired` when nobody did."""
-
-    value: Any
-    by: str
-    expired: bool = False

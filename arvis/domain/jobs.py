@@ -150,6 +150,7 @@ class Job:
     message_id: str | None
     execution_id: str | None
     delivery_id: str | None
+    tokens: int
     payload: Mapping[str, Any]
     error: str | None
     reason: str | None
@@ -196,3 +197,34 @@ class HandedBack:
 
 
 Outcome = Done | Retry | Snooze | Failed | HandedBack
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a handler says when it has committed the end of its job together with the results."""
+
+
+@dataclass(frozen=True, slots=True)
+class TryAgain:
+    """It failed in a way that another attempt may mend; the queue decides when, or gives up."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotBefore:
+    """It cannot run for `seconds`, through no fault of its own."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """No attempt can mend it."""
+
+    reason: str
+    error: str
+
+
+Verdict = Settled | TryAgain | NotBefore | GiveUp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -39,6 +40,13 @@ class Address:
     def lane(self) -> str:
         """Deliveries to one address leave one at a time, in order."""
         return f"to:{self.platform}:{self.connector}:{self.channel}:{self.thread}"
+
+    def to_json(self) -> list[str]:
+        return [self.platform, self.connector, self.channel, self.thread]
+
+    @classmethod
+    def from_json(cls, parts: Sequence[str]) -> Address:
+        return cls(*parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +131,8 @@ FINAL_STATUSES = frozenset(
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A row of the conversation. `turn` is the order in which turns ended (None while one is open): history
-    is read by it, so that a message that waits never stands before the reply it will see. Times in ms."""
+    is read by it, so that a message that waits never stands before the reply it will see. `position`
+    orders the messages of one turn, `route` is the rule that chose the agent. Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -139,7 +148,9 @@ class StoredMessage:
     turn: int | None
     created_at: int
     reason: str | None = None
+    route: str | None = None
     reply_to: str | None = None
+    position: int = 0
     attachments: tuple[Attachment, ...] = field(default=())
 
 

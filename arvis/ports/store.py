@@ -87,10 +87,8 @@ class JobStore(Protocol):
         lease by this."""
         ...
 
-    def fail_pending(self, job_id: str, outcome: Outcome, now: int) -> bool: ...
-
     def requeue(self, job_id: str, now: int) -> Job | None:
-        """Put a failed or cancelled job at the tail of its lane with fresh counters; None when it is neither."""
+        """Put a failed job at the tail of its lane with fresh counters; None when it has not failed."""
         ...
 
     def delete(self, job_id: str) -> bool:
@@ -102,12 +100,21 @@ class JobStore(Protocol):
         it, within the limits (which count `head`); the folded jobs in order."""
         ...
 
-    def live_of_execution(self, execution_id: str) -> list[Job]: ...
+    def live_of_execution(self, execution_id: str) -> list[Job]:
+        """Its jobs that wait or run."""
+        ...
 
-    def live_in_lane(self, lane: str) -> list[Job]: ...
+    def head_of_lane(self, lane: str) -> Job | None:
+        """The one job of a lane that may run or runs."""
+        ...
 
     def wake(self, now: int) -> int:
-        """Make heads claimable whose time has come; how many."""
+        """Make heads claimable whose time has come (how many), and let this commit claim."""
+        ...
+
+    def held(self, job: Job) -> bool:
+        """Whether this claim still holds; asked before each commit on the way, so that a lost lease commits
+        nothing."""
         ...
 
     def next_due(self) -> int | None:
@@ -124,7 +131,7 @@ class Messages(Protocol):
 
     def get(self, message_id: str) -> StoredMessage | None: ...
 
-    def add(self, message: StoredMessage, *, event_id: str | None, position: int) -> None: ...
+    def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
 
     def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None: ...
 
@@ -132,12 +139,18 @@ class Messages(Protocol):
         """The user messages that one execution answers, in order, with their attachments."""
         ...
 
-    def join_turn(self, message_id: str, execution_id: str) -> None: ...
+    def join_turn(self, joining: str, execution_id: str) -> None:
+        """Let the user messages of the execution `joining` be answered by another one."""
+        ...
 
     def settle_turn(
-        self, execution_id: str, status: MessageStatus, reason: str | None, turn: int | None, reply_id: str | None
-    ) -> list[str]:
-        """Give the user messages of a turn their end; their ids in order."""
+        self, execution_id: str, status: MessageStatus, *, reason: str | None, turn: int | None, reply_id: str | None
+    ) -> None:
+        """Give the user messages of a turn their end."""
+        ...
+
+    def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
+        """Say where an open turn stands (accepted, waiting)."""
         ...
 
     def reopen_turn(self, execution_id: str) -> None:
@@ -147,8 +160,6 @@ class Messages(Protocol):
     def history(self, conversation_id: str, limit: int) -> list[StoredMessage]:
         """The newest `limit` messages of ended turns, oldest first."""
         ...
-
-    def last_position(self, execution_id: str) -> int: ...
 
 
 class Conversations(Protocol):
@@ -192,6 +203,8 @@ class Agents(Protocol):
     def add(self, agent: Agent, now: int) -> None: ...
 
     def update(self, agent: Agent, now: int) -> None: ...
+
+    def binding_at(self, platform: str, channel: str) -> Binding | None: ...
 
     def bindings(self, agent_id: str | None = None) -> list[Binding]: ...
 
@@ -277,7 +290,7 @@ class Usage(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LoginSession:
     """A login of the dashboard; only the hash of its cookie is stored."""
 
     principal: Principal
@@ -294,7 +307,7 @@ class Logins(Protocol):
 
     def open_session(self, token_hash: str, principal_id: str, now: int) -> None: ...
 
-    def session(self, token_hash: str) -> Session | None: ...
+    def session(self, token_hash: str) -> LoginSession | None: ...
 
     def touch(self, token_hash: str, now: int) -> None: ...
 
@@ -345,8 +358,9 @@ class Claimer(Protocol):
     """The queue as the store sees it: free slots for the claim that rides in another script's commit.
     Called from the store's threads."""
 
-    def reserve(self) -> Slots:
-        """Take all free slots; every call is followed by `deliver`."""
+    def reserve(self, ended: Sequence[str]) -> Slots:
+        """Take all free slots, counting those of the jobs that this commit ends; every call is followed by
+        `deliver`."""
         ...
 
     def deliver(self, reserved: Slots, jobs: Sequence[Job]) -> None:
@@ -363,6 +377,11 @@ class Claimer(Protocol):
 
 
 class Store(Protocol):
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may write the same database."""
+        ...
+
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run a script and answer after its commit. A cancelled write may still be committed."""
         ...
@@ -394,13 +413,13 @@ __all__ = [
     "Executions",
     "JobKind",
     "JobStore",
+    "LoginSession",
     "Logins",
     "Messages",
     "Pool",
     "Principals",
     "Role",
     "Script",
-    "Session",
     "Settings",
     "Slots",
     "Store",

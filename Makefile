@@ -1,0 +1,76 @@
+# The same commands here and in CI. What is set up is remembered by two stamps in .venv; uv is used when it runs,
+# else pip. PYTHON= names an interpreter for a new .venv, ARGS= is handed to `arvis run`, KILLS= to the crash test.
+
+VENV := .venv
+BIN := $(VENV)/bin
+KILLS ?= 200
+
+SETUP := pyproject.toml hatch_build.py constraints.txt
+
+.PHONY: run test check fix crash bench
+
+run: $(VENV)/.run
+	@$(BIN)/arvis run $(ARGS)
+
+test: check
+	@$(BIN)/python -m pytest
+
+check: $(VENV)/.test
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+fix: $(VENV)/.test
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+crash: $(VENV)/.test
+	@$(BIN)/python -m tests.crash --kills $(KILLS)
+
+bench: $(VENV)/.test
+	@$(BIN)/python -m bench
+
+$(VENV)/.run: $(SETUP)
+	@echo "Installing Arvis, about a minute the first time ..."
+	@$(venv) && $(install) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	@echo "Installing the test tools ..."
+	@$(venv) && $(install) -e '.[postgres]' --group dev
+	@touch $@
+
+# A shim of a version manager exists without working, so a tool counts only when it runs.
+uv_runs = uv --version >/dev/null 2>&1
+
+find_python = for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && break; python=; \
+	done; \
+	[ -n "$$python" ] || { \
+	  echo "Arvis needs Python 3.11 or newer: install it, or name one: make run PYTHON=/path/to/python3" >&2; exit 1; }
+
+# Some systems ship Python without its ensurepip, and then leave a half-made folder behind.
+make_venv = $(find_python); \
+	if $(uv_runs); then uv venv --quiet --clear --python "$$python" $(VENV); else \
+	  "$$python" -m venv --clear $(VENV) >/dev/null 2>&1 || { \
+	    rm -rf $(VENV); \
+	    "$$python" -m venv --without-pip $(VENV) && \
+	    "$$python" -m pip --quiet --python $(BIN)/python install pip 2>/dev/null; \
+	  } || { rm -rf $(VENV); \
+	    echo "Python's venv module is missing: install it (Debian: apt-get install python3-venv)." >&2; exit 1; }; \
+	fi
+
+# An environment that uv made has no pip inside.
+venv = { $(BIN)/python -c '' 2>/dev/null && { $(uv_runs) || $(BIN)/python -m pip --version >/dev/null 2>&1; }; } \
+	|| { $(make_venv); }
+
+# uv does not read pip's settings. Dependency groups need pip 25.1.
+install = install() { \
+	  if $(uv_runs); then \
+	    UV_FIND_LINKS="$${UV_FIND_LINKS:-$$PIP_FIND_LINKS}" \
+	      uv pip install --quiet --python $(BIN)/python -c constraints.txt "$$@"; \
+	  else \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1' && \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$@"; \
+	  fi; }; install

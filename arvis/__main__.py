@@ -1,0 +1,8 @@
+"""`python -m arvis` is `arvis`."""
+
+from __future__ import annotations
+
+from arvis.cli import main
+
+if __name__ == "__main__":
+    main()

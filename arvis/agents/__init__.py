@@ -1,0 +1,1 @@
+"""The agent graphs: what an agent does with a turn."""

@@ -1,0 +1,31 @@
+"""What the daemon says in its own name, in words for people. No internals, no blame, and what happens next."""
+
+from __future__ import annotations
+
+from arvis.domain.errors import ProviderErrorKind
+
+STOPPED = "Stopped."
+CUT = "\n\n[This answer was longer than allowed and is cut here.]"
+
+_FAILURES = {
+    ProviderErrorKind.AUTH: "the model's account does not accept its key. The owner has to look at it.",
+    ProviderErrorKind.QUOTA: "the model's account has no credit left. The owner has to look at it.",
+    ProviderErrorKind.TOO_LONG: "this conversation is too long for the model.",
+    ProviderErrorKind.REFUSED: "the model declined to answer it.",
+    ProviderErrorKind.BAD_REQUEST: "the model did not understand the request. The owner has to look at it.",
+    "poison": "it made the program fail several times. The owner has to look at it.",
+    "attempts": "the model did not answer after several attempts. Please try again later.",
+}
+
+
+def failed(reason: str) -> str:
+    """The last word about a message that was given up; `reason` is the job's reason code."""
+    return f"Sorry, I could not answer this: {_FAILURES.get(reason, 'something went wrong.')}"
+
+
+def delayed(seconds: float, reason: str) -> str:
+    """Said once when an answer takes long."""
+    minutes = max(1, round(seconds / 60))
+    when = "in about a minute" if minutes == 1 else f"in about {minutes} minutes"
+    cause = "The model takes no more questions just now" if reason == "rate_limit" else "The model does not answer"
+    return f"{cause}. I will try again {when}; your message is not lost."

@@ -1,0 +1,50 @@
+"""`config.yaml` and the environment as one frozen tree (interfaces.md §3).
+
+Every complaint is a `ConfigError` that names the key, where it is written and the fix. Nothing is read or
+resolved at import time, and no secret shows in a repr.
+"""
+
+from arvis.config.loading import load
+from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry, SkippedAccount
+from arvis.config.sections import (
+    AgentEntry,
+    ApiKey,
+    Approvals,
+    Backup,
+    Budgets,
+    Channel,
+    Delivery,
+    Limits,
+    Model,
+    Queue,
+    Retention,
+    Routing,
+    Scheduler,
+    Speech,
+    Web,
+)
+from arvis.config.values import is_loopback
+
+__all__ = [
+    "ALL_ROLES",
+    "AgentEntry",
+    "ApiKey",
+    "Approvals",
+    "Backup",
+    "Budgets",
+    "Channel",
+    "Config",
+    "ConnectorEntry",
+    "Delivery",
+    "Limits",
+    "Model",
+    "Queue",
+    "Retention",
+    "Routing",
+    "Scheduler",
+    "SkippedAccount",
+    "Speech",
+    "Web",
+    "is_loopback",
+    "load",
+]

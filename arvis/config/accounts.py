@@ -1,0 +1,144 @@
+"""Accounts and connectors: from the entries of the file, or from well-known environment variables when the file
+names none (interfaces.md §3; priorities and default models: behaviour 1.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from arvis.config.problems import Problem
+from arvis.config.schema import ConnectorEntry, SkippedAccount
+from arvis.config.sections import AccountEntry
+from arvis.domain.runs import Account
+
+#: Providers that this version can run.
+AVAILABLE = frozenset({"demo", "openai", "openrouter", "custom"})
+
+_DEFAULT_MODELS = {"demo": "demo", "openai": "gpt-4o-mini", "openrouter": "openai/gpt-4o-mini"}
+_MAX_SUFFIX = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """The variables of one provider. `url` alone makes an account without a key."""
+
+    provider: str
+    key: str | None
+    url: str | None
+    priority: int
+
+
+_FAMILIES = (
+    _Family("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", 20),
+    _Family("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", 50),
+    _Family("openrouter", "OPENROUTER_API_KEY", None, 60),
+    _Family("google", "GOOGLE_API_KEY", None, 70),
+    _Family("ollama", None, "OLLAMA_HOST", 200),
+)
+
+_CONNECTOR_VARIABLES: Sequence[tuple[str, Mapping[str, str]]] = (
+    ("discord", {"token": "DISCORD_TOKEN"}),
+    ("telegram", {"token": "TELEGRAM_TOKEN"}),
+    ("slack", {"bot_token": "SLACK_BOT_TOKEN", "app_token": "SLACK_APP_TOKEN"}),
+)
+
+
+def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
+    """What is wrong with accounts beyond the kinds of their values."""
+    seen: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        path = ("accounts", index)
+        first = seen.setdefault(entry.name, index)
+        if first != index:
+            yield Problem((*path, "name"), f"is the same as accounts[{first}].name", "Give each account its own name.")
+        if entry.provider not in AVAILABLE:
+            text = f"names {entry.provider}, which is not available in this version"
+            yield Problem((*path, "provider"), text, f"Use one of {', '.join(sorted(AVAILABLE))}.")
+        else:
+            yield from (Problem((*path, key), text, fix) for key, text, fix in _gaps(entry))
+
+
+def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
+    needs_key = entry.provider == "openrouter" or (entry.provider == "openai" and entry.base_url is None)
+    if needs_key and entry.api_key is None:
+        variable = f"{entry.provider.upper()}_API_KEY"
+        yield "api_key", f"is missing, and {entry.provider} needs one", f"Write `api_key: env:{variable}`."
+    if entry.provider == "custom" and entry.base_url is None:
+        fix = "Write the address of the server, such as `base_url: http://127.0.0.1:8080/v1`."
+        yield "base_url", "is missing, and a custom provider needs one", fix
+    if entry.model is None and entry.provider not in _DEFAULT_MODELS:
+        yield "model", "is missing", "Write the name of the model to ask."
+
+
+def account(entry: AccountEntry) -> Account:
+    return Account(
+        name=entry.name,
+        provider=entry.provider,
+        model=entry.model or _DEFAULT_MODELS[entry.provider],
+        api_key=entry.api_key.get_secret_value() if entry.api_key else None,
+        base_url=entry.base_url,
+        priority=entry.priority,
+    )
+
+
+def accounts_from_environment(environ: Mapping[str, str]) -> tuple[tuple[Account, ...], tuple[SkippedAccount, ...]]:
+    """The accounts that the environment asks for, and those that this version cannot run."""
+    accounts: list[Account] = []
+    skipped: list[SkippedAccount] = []
+    for family in _FAMILIES:
+        for number, variable in _variables(family, environ):
+            name = f"{family.provider}-{number}" if number else family.provider
+            if family.provider not in AVAILABLE:
+                skipped.append(SkippedAccount(name, family.provider, variable))
+            else:
+                accounts.append(_environment_account(family, name, number, variable, environ))
+    return tuple(accounts), tuple(skipped)
+
+
+def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """The key variables that are set, with their number (0: without suffix), up to the first gap."""
+    found = False
+    if family.key is not None:
+        if environ.get(family.key):
+            found = True
+            yield 0, family.key
+        for number in range(1, _MAX_SUFFIX + 1):
+            variable = f"{family.key}_{number}"
+            if not environ.get(variable):
+                break
+            found = True
+            yield number, variable
+    if not found and family.url is not None and environ.get(family.url):
+        yield 0, family.url
+
+
+def _environment_account(family: _Family, name: str, number: int, variable: str, environ: Mapping[str, str]) -> Account:
+    return Account(
+        name=name,
+        provider=family.provider,
+        model=_DEFAULT_MODELS[family.provider],
+        api_key=None if variable == family.url else environ[variable].strip(),
+        base_url=(environ.get(family.url) or None) if family.url else None,
+        priority=family.priority + number,
+    )
+
+
+def connectors_from_environment(environ: Mapping[str, str], agent: str | None) -> tuple[ConnectorEntry, ...]:
+    """One bot for each platform whose variables are all set; it serves `agent`, if there is one."""
+    entries: list[ConnectorEntry] = []
+    for platform, variables in _CONNECTOR_VARIABLES:
+        secrets = {key: environ.get(variable, "").strip() for key, variable in variables.items()}
+        if not all(secrets.values()):
+            continue
+        entries.append(
+            ConnectorEntry(
+                platform=platform,
+                name="main",
+                path=f"connectors.{platform}[0]",
+                values={"name": "main", **secrets, **({"agent": agent} if agent else {})},
+                places={key: f"environment variable {variable}" for key, variable in variables.items()},
+                secrets=frozenset(secrets.values()),
+                variable=next(iter(variables.values())),
+            )
+        )
+    return tuple(entries)

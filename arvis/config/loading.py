@@ -1,0 +1,186 @@
+"""`load`: the file, the environment over it, every check, one `Config` or one `ConfigError`.
+
+Nothing here asks the process for its environment; whoever calls hands it in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError
+
+from arvis.config.accounts import (
+    account,
+    account_problems,
+    accounts_from_environment,
+    connectors_from_environment,
+)
+from arvis.config.environment import Overrides
+from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
+from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry, SkippedAccount
+from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
+from arvis.config.yaml_text import Document, UnreadableText
+from arvis.domain.errors import ConfigError
+from arvis.domain.runs import Account
+
+DEFAULT_FILE = Path("config.yaml")
+
+
+def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, str]) -> Config:
+    """Read the configuration: `config_file`, else `./config.yaml` if it exists, else the built-in defaults.
+
+    The data folder is `data_dir`, else `ARVIS_DATA_DIR`, else the key `data_dir` relative to the file that
+    names it. Raises `ConfigError` with every problem that was found.
+    """
+    file = config_file if config_file is not None else DEFAULT_FILE if DEFAULT_FILE.exists() else None
+    return _Loader(file=file, environ=environ).load(data_dir)
+
+
+class _Loader:
+    """One pass of `load`; knows where each key was written."""
+
+    def __init__(self, *, file: Path | None, environ: Mapping[str, str]) -> None:
+        self._file = file
+        self._environ = environ
+        self._document = _read(file) if file is not None else Document("")
+        self._overrides = Overrides(environ)
+        self._secrets = SecretSource(environ, file.absolute().parent if file is not None else Path.cwd())
+
+    def load(self, data_dir: Path | None) -> Config:
+        parsed = self._parse()
+        connectors, problems = self._connectors(parsed)
+        self._refuse([*problems, *_cross_checks(parsed)])
+        accounts, skipped = self._accounts(parsed)
+        return Config(
+            **{name: getattr(parsed, name) for name in Common.model_fields},
+            config_file=self._file.absolute() if self._file is not None else None,
+            data_dir=self._data_dir(data_dir, parsed),
+            accounts=accounts,
+            skipped_accounts=skipped,
+            connectors=connectors,
+        )
+
+    def _parse(self) -> ConfigFile:
+        values = self._overrides.over(_without_empty_sections(self._document.values))
+        problems = [*self._document.problems, *self._overrides.problems]
+        try:
+            parsed = ConfigFile.model_validate(values, context=self._secrets)
+        except ValidationError as error:
+            problems += from_validation(error.errors(include_url=False, include_input=False), ConfigFile)
+            raise complaint(problems, self._place) from None
+        self._refuse(problems)
+        return parsed
+
+    def _accounts(self, parsed: ConfigFile) -> tuple[tuple[Account, ...], tuple[SkippedAccount, ...]]:
+        if parsed.accounts:
+            return tuple(account(entry) for entry in parsed.accounts), ()
+        return accounts_from_environment(self._environ)
+
+    def _refuse(self, problems: list[Problem]) -> None:
+        if problems:
+            raise complaint(problems, self._place)
+
+    def _place(self, path: KeyPath) -> str:
+        variable = self._overrides.variable_of(path)
+        if variable is not None:
+            return f"environment variable {variable}"
+        if self._file is None:
+            return "the built-in defaults"
+        line = self._document.line_of(path)
+        return f"{self._file}, line {line}" if line is not None else str(self._file)
+
+    def _data_dir(self, given: Path | None, parsed: ConfigFile) -> Path:
+        from_environment = self._environ.get("ARVIS_DATA_DIR")
+        if given is not None:
+            return given.absolute()
+        if from_environment:
+            return Path(from_environment).absolute()
+        if self._overrides.variable_of(("data_dir",)) is not None or self._file is None:
+            return Path(parsed.data_dir).expanduser().absolute()
+        return (self._file.absolute().parent / Path(parsed.data_dir).expanduser()).absolute()
+
+    def _connectors(self, parsed: ConfigFile) -> tuple[tuple[ConnectorEntry, ...], list[Problem]]:
+        if not parsed.connectors:
+            return connectors_from_environment(self._environ, parsed.agents[0].slug if parsed.agents else None), []
+        entries: list[ConnectorEntry] = []
+        problems: list[Problem] = []
+        for platform, bots in parsed.connectors.items():
+            for index, values in enumerate(bots):
+                entries.append(self._connector(("connectors", platform, index), values, problems))
+        problems.extend(_repeated_bots(entries))
+        return tuple(entries), problems
+
+    def _connector(self, path: KeyPath, values: Mapping[str, Any], problems: list[Problem]) -> ConnectorEntry:
+        secrets: set[str] = set()
+        resolved = {key: self._resolve((*path, key), value, secrets, problems) for key, value in values.items()}
+        name = resolved.setdefault("name", "main")
+        if not isinstance(name, str) or not name:
+            problems.append(Problem((*path, "name"), "must be text (put it in quotes)"))
+        return ConnectorEntry(
+            platform=str(path[1]),
+            name=str(name),
+            path=dotted(path),
+            values=resolved,
+            places={key: self._place((*path, key)) for key in resolved},
+            secrets=frozenset(secrets),
+        )
+
+    def _resolve(self, path: KeyPath, value: Any, secrets: set[str], problems: list[Problem]) -> Any:
+        """`value` with every reference in it replaced by what it refers to."""
+        match value:
+            case dict():
+                return {key: self._resolve((*path, key), item, secrets, problems) for key, item in value.items()}
+            case list():
+                return [self._resolve((*path, index), item, secrets, problems) for index, item in enumerate(value)]
+            case str() if is_reference(value):
+                try:
+                    text = self._secrets.resolve(value)
+                except Refused as error:
+                    problems.append(Problem(path, str(error), error.fix))
+                    return value
+                secrets.add(text)
+                return text
+            case _:
+                return value
+
+
+def _read(file: Path) -> Document:
+    try:
+        return Document(file.read_text(encoding="utf-8"))
+    except UnreadableText as error:
+        where = f"{file}, line {error.line}" if error.line is not None else str(file)
+        raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
+    except OSError as error:
+        fix = "Give an existing file with --config, or make one with `arvis init`."
+        raise ConfigError(f"The configuration cannot be read: {file}", why=error.strerror or "", fix=fix) from error
+    except ValueError as error:
+        fix = "Save the file as UTF-8 text."
+        raise ConfigError(f"The configuration cannot be read: {file}", why="it is not UTF-8 text", fix=fix) from error
+
+
+def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A section whose lines are all comments reads as null; it means its defaults."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
+    """Rules that look at more than one key."""
+    yield from account_problems(config.accounts)
+    if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
+        fix = "Name all four roles, or use a postgresql:// database."
+        yield Problem(("roles",), "must be all four with SQLite, which one process alone may write", fix)
+    if not is_loopback(config.web.host) and not config.web.api_keys and config.web.password is None:
+        fix = "Set `web.password` or `web.api_keys`, or listen on 127.0.0.1."
+        yield Problem(("web", "host"), "is open to other machines, but no password or API key protects it", fix)
+    for slug, count in Counter(agent.slug for agent in config.agents).items():
+        if count > 1:
+            yield Problem(("agents",), f"has {count} agents with the slug {slug}", "Give each agent its own slug.")
+
+
+def _repeated_bots(entries: list[ConnectorEntry]) -> Iterator[Problem]:
+    for (platform, name), count in Counter((entry.platform, entry.name) for entry in entries).items():
+        if count > 1:
+            yield Problem(("connectors", platform), f"has {count} bots named {name}", "Give each bot its own `name`.")

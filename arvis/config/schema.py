@@ -1,0 +1,151 @@
+"""The whole configuration: as it is written (`ConfigFile`) and as the daemon uses it (`Config`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, Field, SecretStr
+
+from arvis.config.sections import (
+    AccountEntry,
+    AgentEntry,
+    Approvals,
+    Backup,
+    Budgets,
+    Delivery,
+    Limits,
+    Model,
+    Queue,
+    Retention,
+    Routing,
+    Scheduler,
+    Section,
+    Speech,
+    Web,
+)
+from arvis.config.values import IdList, Name, Raw, Refused, SecretText, TextList
+from arvis.domain.runs import Account
+
+ALL_ROLES = ("connectors", "workers", "scheduler", "web")
+SQLITE = "sqlite"
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+
+
+def _known_roles(value: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [role for role in value if role not in ALL_ROLES]
+    if unknown or not value or len(set(value)) < len(value):
+        raise Refused(f"must name some of {', '.join(ALL_ROLES)}, each once")
+    return tuple(role for role in ALL_ROLES if role in value)
+
+
+def _database(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if text != SQLITE and not text.startswith(("postgresql://", "postgres://")):
+        raise Refused("must be sqlite or an address such as postgresql://user@host/name")
+    return value
+
+
+def _language(value: str) -> str:
+    if not _LANGUAGE.fullmatch(value):
+        raise Refused("must be a language tag such as en or pt-BR")
+    return value
+
+
+class Common(Section):
+    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights."""
+
+    database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
+    roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
+    web: Web = Web()
+    owners: Annotated[dict[Name, IdList], Field(default_factory=dict)]
+    routing: Routing = Routing()
+    queue: Queue = Queue()
+    model: Model = Model()
+    agents: tuple[AgentEntry, ...] = (AgentEntry(slug="helper", name="Helper"),)
+    scheduler: Scheduler = Scheduler()
+    speech: Speech = Speech()
+    limits: Limits = Limits()
+    delivery: Delivery = Delivery()
+    approvals: Approvals = Approvals()
+    retention: Retention = Retention()
+    backup: Backup = Backup()
+    language: Annotated[str, AfterValidator(_language)] = "en"
+    budgets: Budgets = Budgets()
+
+
+class ConfigFile(Common):
+    """`config.yaml`, key by key."""
+
+    data_dir: Name = "data"
+    accounts: tuple[AccountEntry, ...] = ()
+    connectors: Annotated[dict[Name, tuple[Raw, ...]], Field(default_factory=dict)]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorEntry:
+    """One bot, its settings as written: `app` checks them against the connector's own `Config`.
+
+    `values` has secrets resolved, so it is kept out of the repr. `places` says of each key where it is
+    written (`config.yaml, line 12`), `variable` which environment variable made the entry, if one did.
+    """
+
+    platform: str
+    name: str
+    path: str
+    values: Mapping[str, Any] = field(repr=False)
+    places: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedAccount:
+    """An account that an environment variable asked for and this version cannot run."""
+
+    name: str
+    provider: str
+    variable: str
+
+
+class Config(Common):
+    """The configuration in use. `config_file` is None when the built-in defaults are.
+
+    No `accounts` means that nobody configured one: the demo provider answers (interfaces.md §1).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+
+    config_file: Path | None
+    data_dir: Path
+    accounts: tuple[Account, ...]
+    skipped_accounts: tuple[SkippedAccount, ...]
+    connectors: tuple[ConnectorEntry, ...]
+
+    @property
+    def postgres_url(self) -> str | None:
+        """The address of the PostgreSQL database; None: SQLite in the data folder."""
+        text = self.database.get_secret_value()
+        return None if text == SQLITE else text
+
+    @property
+    def database_file(self) -> Path:
+        return self.data_dir / "arvis.db"
+
+    def secrets(self) -> frozenset[str]:
+        """Every secret of the configuration, for the filter of the logs."""
+        return frozenset(self._secrets())
+
+    def _secrets(self) -> Iterator[str]:
+        if self.postgres_url is not None:
+            yield self.postgres_url
+        if self.web.password is not None:
+            yield self.web.password.get_secret_value()
+        yield from (entry.key.get_secret_value() for entry in self.web.api_keys)
+        yield from (account.api_key for account in self.accounts if account.api_key)
+        for connector in self.connectors:
+            yield from connector.secrets

@@ -1,0 +1,201 @@
+"""The sections of `config.yaml`: every key, its kind, its bounds and its default (interfaces.md §3).
+
+Only shapes live here. What depends on more than one section, or on the machine, is checked in `loading`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from arvis.config.values import (
+    Amount,
+    IdList,
+    Milliseconds,
+    Name,
+    Positive,
+    Refused,
+    SecretText,
+    Slug,
+    TextList,
+    Timezone,
+    Url,
+    Whole,
+)
+from arvis.domain.agents import Permission
+
+
+class Section(BaseModel):
+    """A part of the configuration: frozen, and a key that it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, protected_namespaces=())
+
+
+class ApiKey(Section):
+    """A key of the API. `agents` limits a chat key to these slugs; none named: all without risky tools."""
+
+    key: SecretText
+    role: Literal["owner", "operator", "viewer", "chat"] = "owner"
+    agents: TextList = ()
+
+
+def _bare_key(value: object) -> object:
+    return {"key": value} if isinstance(value, str) else value
+
+
+def _bare_keys(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+class Web(Section):
+    """The one port. Port 0 takes a free one."""
+
+    host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
+    port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
+    api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = ()
+    password: SecretText | None = None
+    allowed_hosts: TextList = ()
+    public_url: Url | None = None
+
+
+class Routing(Section):
+    """Where group messages go that no rule matched: `drop`, `conductor` or an agent's slug."""
+
+    fallback: Slug = "drop"
+    conductor_channel: str | None = None
+
+
+class Queue(Section):
+    """At least two workers, because background work never takes the last slot."""
+
+    workers: Annotated[Whole, Field(ge=2, le=256)] = 8
+    max_attempts: Annotated[Whole, Field(ge=1, le=20)] = 3
+    retry_unit_seconds: Positive = 60
+    lease_seconds: Annotated[Positive, Field(ge=1, le=3600)] = 30
+    delivery_workers: Annotated[Whole, Field(ge=1, le=256)] = 8
+
+
+class Model(Section):
+    """Time limits of one model call in seconds: the whole call, and the silence between two pieces."""
+
+    timeout_seconds: Positive = 120
+    idle_seconds: Positive = 60
+
+
+class Channel(Section):
+    """A channel that an agent is bound to, written `platform:channel` or as a mapping."""
+
+    platform: Name
+    channel: Name
+    permission: Permission = Permission.FULL
+
+
+def _bare_channel(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    platform, _, channel = value.partition(":")
+    return {"platform": platform, "channel": channel}
+
+
+class AgentEntry(Section):
+    """An agent to create on first start; afterwards the database is the truth."""
+
+    slug: Slug
+    name: Name
+    role: Name = "custom"
+    description: str = ""
+    prompt: str = ""
+    model: str | None = None
+    fallbacks: TextList = ()
+    tools: TextList = ()
+    graph: Name = "agent"
+    completion: Literal["implicit", "explicit"] = "implicit"
+    context_tokens: Annotated[Whole, Field(ge=1000, le=100_000_000)] | None = 96_000
+    timezone: Timezone | None = None
+    allow_users: IdList = ()
+    channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = ()
+
+
+class AccountEntry(Section):
+    """An account as written; `arvis.config.accounts` turns it into the domain's `Account`."""
+
+    name: Name
+    provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"]
+    model: Name | None = None
+    api_key: SecretText | None = None
+    base_url: Url | None = None
+    priority: Annotated[Whole, Field(ge=0, le=10_000)] = 100
+
+
+class Scheduler(Section):
+    poll_seconds: Annotated[Positive, Field(ge=1, le=3600)] = 10
+    timezone: Timezone = "UTC"
+
+
+class Speech(Section):
+    engine: Literal["none", "openai-whisper", "faster-whisper", "openai-api", "command"] = "none"
+    model: Name = "base"
+    language: str | None = None
+    base_url: Url | None = None
+    command: Name | None = None
+    speak: Literal["none", "openai-api", "command"] = "none"
+
+    @model_validator(mode="after")
+    def _command_is_named(self) -> Self:
+        if "command" in (self.engine, self.speak) and self.command is None:
+            raise Refused("must name the `command` to run, because `engine` or `speak` asks for one")
+        return self
+
+
+class Limits(Section):
+    """Sizes in bytes, the rest in rounds of one turn."""
+
+    message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
+    reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
+    attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
+    tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
+    agent_loops: Annotated[Whole, Field(ge=1, le=500)] = 40
+
+
+class Delivery(Section):
+    """Durations in milliseconds."""
+
+    answer_within: Milliseconds = 3_600_000
+    late_after: Milliseconds = 900_000
+    late: Literal["mark", "drop"] = "mark"
+    max_parts: Annotated[Whole, Field(ge=1, le=100)] = 5
+    telegram: Literal["at_least_once", "at_most_once", "reserve_then_fill"] = "at_least_once"
+
+
+class Approvals(Section):
+    """`deadline` in milliseconds."""
+
+    deadline: Milliseconds = 86_400_000
+    on_expiry: Literal["reject", "approve"] = "reject"
+    approvers: Literal["owners", "operators"] = "owners"
+
+
+class Retention(Section):
+    archive_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
+    finished_jobs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 30
+    timeline_days: Annotated[Whole, Field(ge=1, le=36_500)] = 90
+    logs_days: Annotated[Whole, Field(ge=1, le=36_500)] = 14
+
+
+class Backup(Section):
+    """`every` in milliseconds; `keep` is how many backups stay."""
+
+    every: Milliseconds = 86_400_000
+    keep: Annotated[Whole, Field(ge=1, le=1000)] = 7
+
+
+class Budgets(Section):
+    """Limits in US dollars, and turns a day for strangers; null: no limit."""
+
+    daily_usd: Amount | None = 5
+    per_agent_daily_usd: Amount | None = None
+    per_principal_daily_usd: Amount | None = None
+    per_client_monthly_usd: Amount | None = None
+    per_turn_usd: Amount | None = 1
+    stranger_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50

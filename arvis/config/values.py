@@ -1,0 +1,160 @@
+"""The kinds of value that stand in `config.yaml`, each with the one way it is read.
+
+Every refusal here is a `Refused` whose text is a sentence that completes "`key` …"; it must never quote a
+value that could be a secret.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo
+
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DURATION = re.compile(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
+_REFERENCE = re.compile(r"(env|file):(.+)", re.DOTALL)
+_MAX_SECRET_BYTES = 65_536
+
+
+class Refused(ValueError):
+    """A value that cannot be used, with the fix where it is more than "change it"."""
+
+    def __init__(self, text: str, fix: str = "") -> None:
+        super().__init__(text)
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSource:
+    """Where `env:NAME` and `file:PATH` are looked up; relative paths start at `folder`."""
+
+    environ: Mapping[str, str]
+    folder: Path
+
+    def resolve(self, text: str) -> str:
+        """The secret that `text` refers to, or `text` itself when it is no reference."""
+        match = _REFERENCE.fullmatch(text)
+        if match is None:
+            return text
+        return self._variable(match[2]) if match[1] == "env" else self._file(match[2])
+
+    def _variable(self, name: str) -> str:
+        value = self.environ.get(name, "")
+        if not value:
+            fix = f"Set {name} before the start, or remove the key."
+            raise Refused(f"refers to the environment variable {name}, which is not set", fix)
+        return value
+
+    def _file(self, path: str) -> str:
+        try:
+            with (self.folder / path).open(encoding="utf-8") as file:
+                value = file.read(_MAX_SECRET_BYTES).rstrip("\r\n")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not a UTF-8 text file"
+            fix = "Give a readable file; a relative path starts at the folder of the configuration."
+            raise Refused(f"refers to the file {path}, which cannot be read: {reason}", fix) from error
+        if not value:
+            raise Refused(f"refers to the file {path}, which is empty", "Write the secret into it.")
+        return value
+
+
+def is_reference(value: object) -> bool:
+    return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
+
+
+def _secret(value: object, info: ValidationInfo) -> object:
+    if not isinstance(value, str):
+        return value
+    source = info.context
+    text = source.resolve(value) if isinstance(source, SecretSource) else value
+    if not text.strip():
+        raise Refused("must not be empty")
+    return text
+
+
+def _no_bool(value: object) -> object:
+    # Lax reading would take `true` for 1.
+    if isinstance(value, bool):
+        raise Refused("must be a number, not true or false")
+    return value
+
+
+def _milliseconds(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        raise Refused(f"needs a unit: write for example {value}s, {value}m or {value}h")
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise Refused("must be a number and a unit (s, m, h, d or w), such as 90s, 15m or 24h")
+    return int(match[1]) * _UNIT_MS[match[2]]
+
+
+def _split(value: object) -> object:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _ids(value: object) -> object:
+    value = _split(value)
+    if isinstance(value, list):
+        return [str(item) if isinstance(item, int) and not isinstance(item, bool) else item for item in value]
+    return value
+
+
+def _timezone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Refused("must be a time zone such as UTC or Europe/Berlin") from None
+    return value
+
+
+def _url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in {"http", "https", "ws", "wss"} and bool(parts.hostname)
+        _ = parts.port
+    except ValueError:
+        usable = False
+    if not usable or not value.isprintable() or " " in value:
+        raise Refused("must be an address that starts with http:// or https://")
+    return value
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens at `host`."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+#: A duration, written as `90s`, `15m`, `24h`, `7d` or `2w`; read as milliseconds.
+Milliseconds = Annotated[int, BeforeValidator(_milliseconds)]
+
+#: A list of texts; `a, b` is a list, too, which is how environment variables write it.
+TextList = Annotated[tuple[str, ...], BeforeValidator(_split)]
+
+#: A list of platform user ids; YAML reads bare ones as numbers.
+IdList = Annotated[tuple[str, ...], BeforeValidator(_ids)]
+
+#: A secret: `env:NAME`, `file:PATH` or the text itself; its repr shows stars.
+SecretText = Annotated[SecretStr, BeforeValidator(_secret)]
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Timezone = Annotated[str, AfterValidator(_timezone)]
+Url = Annotated[str, AfterValidator(_url)]
+
+Raw = dict[str, Any]

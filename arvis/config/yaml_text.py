@@ -1,0 +1,123 @@
+"""Read a YAML text into plain values and remember the line of each.
+
+The text is not trusted: anchors, tags of other languages and deep nesting are refused before anything is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from arvis.config.problems import KeyPath, Problem
+
+_MAX_DEPTH = 30
+_MAX_BYTES = 1_000_000
+_SCALARS = ("null", "bool", "int", "float")
+
+
+class UnreadableText(Exception):
+    """The text is no YAML that a configuration may use; carries the one problem."""
+
+    def __init__(self, text: str, fix: str, line: int | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+        self.fix = fix
+        self.line = line
+
+
+class Document:
+    """The values of a text, the line (from 1) of each key path, and the keys written twice."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[KeyPath, int] = {}
+        self.problems: list[Problem] = []
+        self._scalars = yaml.CSafeLoader("")
+        self.values = self._mapping_at_top(text)
+
+    def line_of(self, path: KeyPath) -> int | None:
+        """The line of the nearest thing at or above `path` that is written."""
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.lines:
+                return self.lines[path[:end]]
+        return None
+
+    def _mapping_at_top(self, text: str) -> dict[str, Any]:
+        try:
+            _refuse_traps(text)
+            node = yaml.compose(text, Loader=yaml.CSafeLoader)
+        except yaml.YAMLError as error:
+            raise _unreadable(error) from error
+        if node is None:
+            return {}
+        value = self._value(node, ())
+        match value:
+            case None:
+                return {}
+            case dict():
+                return value
+            case _:
+                raise UnreadableText("it is not a list of keys", "Write `key: value` lines.", 1)
+
+    def _value(self, node: yaml.Node, path: KeyPath) -> Any:
+        self.lines.setdefault(path, _line(node))
+        match node:
+            case yaml.MappingNode():
+                return dict(self._pairs(node, path))
+            case yaml.SequenceNode():
+                return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
+            case _:
+                return self._scalar(node)
+
+    def _pairs(self, node: yaml.MappingNode, path: KeyPath) -> Iterator[tuple[str, Any]]:
+        for key_node, value_node in node.value:
+            line = _line(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise UnreadableText("a key must be plain text", "Quote the key or the braces around it.", line)
+            key_path = (*path, key_node.value)
+            if key_path in self.lines:
+                fix = f"Keep one of lines {self.lines[key_path]} and {line}."
+                self.problems.append(Problem(key_path, "is written twice", fix))
+                continue
+            self.lines[key_path] = line
+            yield key_node.value, self._value(value_node, key_path)
+
+    def _scalar(self, node: yaml.Node) -> Any:
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if kind not in _SCALARS:
+            # Dates and unknown kinds stay the text that was written.
+            return node.value
+        try:
+            return self._scalars.construct_object(node)
+        except (ValueError, KeyError, yaml.YAMLError):
+            line = _line(node)
+            raise UnreadableText(f"a value cannot be read as {kind}", "Put the value in quotes.", line) from None
+
+
+def _line(part: yaml.Node | yaml.Event) -> int:
+    return part.start_mark.line + 1 if part.start_mark is not None else 1
+
+
+def _refuse_traps(text: str) -> None:
+    """One pass over the events, which never recurses, so that the tree built next is small and shallow."""
+    if len(text) > _MAX_BYTES:
+        raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise UnreadableText("anchors (&name, *name) are not allowed", "Write the value out, or quote it.", line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        if isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _MAX_DEPTH:
+            raise UnreadableText(f"it is nested more than {_MAX_DEPTH} deep", "Flatten it.", line)
+
+
+def _unreadable(error: yaml.YAMLError) -> UnreadableText:
+    mark = getattr(error, "problem_mark", None)
+    text = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
+    fix = "Mend the YAML there: indent with spaces, put a space after `:` and quote special characters."
+    return UnreadableText(f"it is not valid YAML: {text}", fix, mark.line + 1 if mark else None)

@@ -1,0 +1,7 @@
+"""The prompt of a turn: identity and the agent's own words, then as much history as fits (behaviour 1.6)."""
+
+from __future__ import annotations
+
+from arvis.context.prompt import Prompt, build_prompt
+
+__all__ = ["Prompt", "build_prompt"]

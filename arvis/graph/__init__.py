@@ -1,0 +1,1 @@
+"""The durable engine: graphs, decisions, executions, waits and effects (architecture §6)."""

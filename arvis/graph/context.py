@@ -1,0 +1,103 @@
+"""What a node sees: its input, the answer it waited for, and the two doors to the outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol
+
+from arvis.domain.events import Event
+from arvis.domain.executions import Answer, Effect, EffectState, Execution
+from arvis.ports.store import Transaction
+
+P = ParamSpec("P")
+Fact = Callable[[Transaction], None]
+
+
+class EffectInterrupted(Exception):  # noqa: N818 a state of affairs, not an error: the engine asks a person
+    """An effect that must not be repeated was begun by a process that died: it may have happened."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Ledger(Protocol):
+    """Where the context's effects become durable: the engine."""
+
+    async def keep(self, effect: Effect) -> None:
+        """Commit this effect now, under the fence of the job."""
+        ...
+
+
+class NodeContext:
+    """Handed to a node for one visit. Nodes never write the database: they return a decision, and may add facts
+    (`record`) to the commit of their step."""
+
+    def __init__(
+        self,
+        *,
+        execution: Execution,
+        job_id: str,
+        cursor_id: str,
+        visit: int,
+        value: Any,
+        answer: Answer | None,
+        effects: Mapping[str, Effect],
+        ledger: Ledger,
+        emit: Callable[[Event], None],
+        now: Callable[[], int],
+    ) -> None:
+        self.execution = execution
+        self.job_id = job_id
+        self.state: Mapping[str, Any] = execution.state
+        self.value = value
+        self.answer = answer
+        self.emit = emit
+        self.called_outside = False
+        self.facts: list[Fact] = []
+        self.unkept: Effect | None = None
+        self._cursor_id = cursor_id
+        self._visit = visit
+        self._effects = dict(effects)
+        self._ledger = ledger
+        self._now = now
+
+    async def once(self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True) -> Any:
+        """The result (plain JSON) of an outside effect that a re-run does not repeat.
+
+        A repeatable effect's result becomes durable before the next effect begins, or with the step; one that is
+        not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that.
+        """
+        known = self._effects.get(name)
+        if known is not None and known.state is EffectState.FINISHED:
+            return known.result
+        if known is not None:
+            raise EffectInterrupted(name)
+        await self._keep_last()
+        self.called_outside = True
+        if not repeatable:
+            await self._ledger.keep(self._effect(name, EffectState.STARTED, None))
+        result = await effect()
+        self.unkept = self._effect(name, EffectState.FINISHED, result)
+        if not repeatable:
+            await self._keep_last()
+        return result
+
+    def record(
+        self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Add a fact to the commit of this step (also made when the node raises afterwards)."""
+
+        def fact(tx: Transaction) -> None:
+            script(tx, *args, **kwargs)
+
+        self.facts.append(fact)
+
+    async def _keep_last(self) -> None:
+        if self.unkept is not None:
+            await self._ledger.keep(self.unkept)
+            self._effects[self.unkept.name] = self.unkept
+            self.unkept = None
+
+    def _effect(self, name: str, state: EffectState, result: Any) -> Effect:
+        return Effect(self.execution.id, self._cursor_id, self._visit, name, state, result, self._now())

@@ -1,0 +1,218 @@
+"""The progress of one execution between two commits: decisions applied in memory, then written as one.
+
+Everything here is arithmetic over frozen values; `write` is the only part that touches a transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import (
+    Answer,
+    Cursor,
+    Effect,
+    Execution,
+    ExecutionStatus,
+    Step,
+    Wait,
+    WaitKind,
+)
+from arvis.domain.jobs import NewJob
+from arvis.graph.context import Fact
+from arvis.graph.decisions import Again, Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.ports.store import Transaction
+
+
+@dataclass(slots=True)
+class Progress:
+    """An execution on its way. `new_id` and `now` are handed in; times in ms."""
+
+    execution: Execution
+    graph: Graph
+    cursors: dict[str, Cursor]
+    answers: dict[str, Answer]
+    effects: dict[tuple[str, int], dict[str, Effect]]
+    new_id: Callable[[], str]
+    now: Callable[[], int]
+    committed: frozenset[str] = frozenset()
+    _steps: list[Step] = field(default_factory=list)
+    _changed: set[str] = field(default_factory=set)
+    _facts: list[Fact] = field(default_factory=list)
+    _waits: list[Wait] = field(default_factory=list)
+    _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
+
+    def ready(self) -> list[Cursor]:
+        """Positions that can go on now."""
+        if self.ended:
+            return []
+        return [cursor for cursor in self.cursors.values() if cursor.wait_id is None or cursor.wait_id in self.answers]
+
+    @property
+    def ended(self) -> bool:
+        return self.execution.status is not ExecutionStatus.RUNNING
+
+    def apply(self, cursor: Cursor, decision: Decision, facts: Sequence[Fact]) -> None:
+        """Take over what a node decided at this position."""
+        self._facts += facts
+        number = self.execution.steps + 1
+        self._steps.append(
+            Step(self.execution.id, number, cursor.node, decision.kind, dict(decision.changes), self.now())
+        )
+        if number > self.graph.max_steps:
+            raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
+        state = {**self.execution.state, **decision.changes}
+        self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
+        # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
+        visits = cursor.visits if isinstance(decision, Pause | Call) else cursor.visits + 1
+        self._move(replace(cursor, visits=visits, wait_id=None), decision)
+        if not self.cursors and not self.ended:
+            self._end(None)
+
+    def _move(self, cursor: Cursor, decision: Decision) -> None:
+        match decision:
+            case Next(value=value):
+                self._fan_out(cursor, self.graph.targets(cursor.node, self.execution.state, value), value)
+            case Goto(node=node, value=value):
+                self._fan_out(cursor, [node], value)
+            case Again():
+                self._put(self._at(cursor, cursor.node, cursor.value))
+            case Pause():
+                self._wait(cursor, decision)
+            case Call(graph=graph, state=state):
+                self._call(cursor, graph, dict(state))
+            case End(value=value):
+                self._end(value)
+            case _ as unreachable:
+                assert_never(unreachable)
+
+    def _fan_out(self, cursor: Cursor, targets: Sequence[str], value: Any) -> None:
+        """The cursor goes to the first target; further targets get cursors of their own."""
+        if not targets:
+            self._drop(cursor.id)
+            if not self.cursors:
+                self._end(value)
+            return
+        self._put(self._at(cursor, targets[0], value))
+        for target in targets[1:]:
+            self._put(self._at(Cursor(self.new_id(), self.execution.id, "", None), target, value))
+
+    def _at(self, cursor: Cursor, node: str, value: Any) -> Cursor:
+        if node not in self.graph.nodes:
+            raise ExecutionError(f"The graph {self.graph.name} has no node {node}")
+        repeats = cursor.repeats + 1 if node == cursor.node else 0
+        if repeats >= self.graph.max_repeats:
+            raise ExecutionError(f"The node {node} was visited {self.graph.max_repeats} times in a row")
+        return replace(cursor, node=node, value=value, repeats=repeats)
+
+    def _wait(self, cursor: Cursor, pause: Pause) -> None:
+        wait = Wait(
+            id=self.new_id(),
+            execution_id=self.execution.id,
+            cursor_id=cursor.id,
+            kind=pause.wait_kind,
+            prompt=pause.prompt,
+            choices=pause.choices,
+            asked_at=self.now(),
+            expires_at=pause.until,
+            subject=pause.subject,
+        )
+        self._waits.append(wait)
+        self._put(replace(cursor, wait_id=wait.id))
+
+    def _call(self, cursor: Cursor, graph: str, state: dict[str, Any]) -> None:
+        self._wait(cursor, Pause(WaitKind.CHILD, f"runs {graph}"))
+        child_id = self.new_id()
+        child = new_execution(
+            child_id,
+            graph,
+            state,
+            lane=f"execution:{child_id}",
+            priority=self.execution.priority,
+            principal_id=self.execution.principal_id,
+            parent_wait=self._waits[-1].id,
+            now=self.now(),
+        )
+        self._children.append((child, Cursor(self.new_id(), child_id, "", None)))
+
+    def _end(self, value: Any) -> None:
+        self.execution = replace(self.execution, status=ExecutionStatus.DONE, result=value)
+        for cursor_id in list(self.cursors):
+            self._drop(cursor_id)
+
+    def rest(self) -> None:
+        """Nothing can go on: the execution sleeps until an answer comes."""
+        if not self.ended:
+            self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
+
+    def _put(self, cursor: Cursor) -> None:
+        self.cursors[cursor.id] = cursor
+        self._changed.add(cursor.id)
+
+    def _drop(self, cursor_id: str) -> None:
+        self.cursors.pop(cursor_id, None)
+        self._changed.add(cursor_id)
+
+    @property
+    def waits(self) -> Sequence[Wait]:
+        """Questions that the next commit asks."""
+        return self._waits
+
+    def take_facts(self) -> list[Fact]:
+        facts, self._facts = self._facts, []
+        return facts
+
+    def write(self, tx: Transaction) -> None:
+        """Everything since the last commit: history, state, positions, questions, children, facts."""
+        tx.executions.save(self.execution)
+        tx.executions.add_steps(self._steps)
+        tx.executions.drop_cursors(
+            self.execution.id, [cursor_id for cursor_id in self.committed - self.cursors.keys()]
+        )
+        for cursor_id in self._changed & self.cursors.keys():
+            tx.executions.put_cursor(self.cursors[cursor_id])
+        for wait in self._waits:
+            tx.waits.add(wait)
+        for child, cursor in self._children:
+            tx.executions.add(child, cursor)
+            tx.jobs.add(NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now())
+        for fact in self._facts:
+            fact(tx)
+
+    def written(self) -> None:
+        """The commit is done: begin to gather anew. (Apart from `write`, which may be run twice.)"""
+        self.committed = frozenset(self.cursors)
+        self._steps, self._facts, self._waits, self._children = [], [], [], []
+        self._changed = set()
+
+
+def new_execution(
+    execution_id: str,
+    graph: str,
+    state: dict[str, Any],
+    *,
+    lane: str,
+    priority: int,
+    principal_id: str | None,
+    now: int,
+    parent_wait: str | None = None,
+) -> Execution:
+    """An execution before its first step; the engine fills in the graph's version when it first runs."""
+    return Execution(
+        id=execution_id,
+        graph=graph,
+        version="",
+        state=state,
+        status=ExecutionStatus.RUNNING,
+        result=None,
+        lane=lane,
+        priority=priority,
+        principal_id=principal_id,
+        parent_wait=parent_wait,
+        steps=0,
+        error=None,
+        created_at=now,
+        updated_at=now,
+    )

@@ -1,0 +1,238 @@
+"""The way of a message, top to bottom: the fourteen steps of seed 004.
+
+`receive` runs for a connector and calls no model; `run` answers in a worker and survives its death. Three commits a
+message: accept (and claim), finish (and claim), sent. A row first, an event second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from arvis.agents import notices, turns
+from arvis.agents.turns import CancelledTurn, Ending
+from arvis.domain.errors import PERMANENT, ProviderErrorKind
+from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
+from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
+from arvis.domain.runs import RunResult
+from arvis.graph import lifecycle
+from arvis.graph.engine import Engine
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Received
+from arvis.ports.store import Store, Transaction
+from arvis.routing import Refused, Routed, Router
+from arvis.runner import RunFailed
+
+#: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
+FOLD_MESSAGES = 10
+FOLD_TOKENS = 8_000
+
+#: Seconds of waiting after which the user is told (reliability.md, decisions).
+PATIENCE = 20
+#: How long a limited account rests when the provider does not say (behaviour 1.11), in seconds.
+LIMIT_SECONDS = 60
+
+
+class MessageFlow:
+    """`Inbox` for connectors, `Handler` for jobs of kind `message` and `advance`."""
+
+    def __init__(self, *, store: Store, router: Router, engine: Engine, bus: Bus, clock: Clock) -> None:
+        self._store = store
+        self._router = router
+        self._engine = engine
+        self._bus = bus
+        self._clock = clock
+
+    # -- from a connector: milliseconds, no model ------------------------------------------------------------
+
+    async def receive(self, message: IncomingMessage) -> Received:
+        """Steps 1–4 and 8. Acknowledge the platform only after this returns."""
+        route = await self._store.read(self._router.route, message)  # 2 route and permit, with the reason
+        if isinstance(route, Refused):
+            return await self._store.write(drop, message, route, self._clock.now())
+        files = await self._keep_files(message)  # bytes first, rows second
+        received = await self._store.write(accept, message, route, files, self._clock.now())  # 1+4+8 in one commit
+        if not received.duplicate:
+            self._bus.publish(MessageReceived(received.message_id, message.address))
+            self._bus.publish(TypingRequested(message.address))  # 3
+        return received
+
+    async def stop(self, address: Address, by: str) -> int:
+        """Cancel the turns that run in this place."""
+        stopped = await self._store.write(stop_turns, address, self._clock.now())
+        for turn in stopped:
+            turns.announce_cancelled(self._bus, turn)
+        return len(stopped)
+
+    async def _keep_files(self, message: IncomingMessage) -> list[Attachment]:
+        return [
+            Attachment(file.filename, file.content_type, len(file.data), await self._store.put_blob(file.data))
+            for file in message.uploads
+        ]
+
+    # -- in a worker: durable --------------------------------------------------------------------------------
+
+    async def run(self, job: Job) -> Verdict:
+        """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
+        await self._join_followers(job)  # 9
+        conclusion = Conclusion()
+        try:
+            execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
+        except RunFailed as failure:
+            return verdict_of(failure)
+        self._publish(conclusion.asked, _status_after(execution))
+        return Settled()
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        """In the commit that postpones the job or gives it up: a word to the user, a line in the timeline."""
+        execution = tx.executions.get(job.execution_id or "")
+        if execution is None:
+            return
+        asked = [message.id for message in tx.messages.of_turn(execution.id)]
+        match outcome:
+            case Failed(reason=reason, error=error):
+                lifecycle.fail(tx, execution.id, error, now)
+                ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
+                turns.end_turn(tx, execution, ending, now)
+            case Retry(run_at=run_at, error=error):
+                tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
+                _tell_of_delay(tx, execution, run_at, "retry", now)
+            case Snooze(run_at=run_at, reason=reason):
+                tx.timeline.note(asked, "snoozed", {"reason": reason, "runAt": run_at}, now)
+                _tell_of_delay(tx, execution, run_at, reason, now)
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        """After that commit: tell whoever waits."""
+        asked = await self._store.read(asked_of, job.execution_id or "")
+        if isinstance(outcome, Failed):
+            self._publish(asked, MessageStatus.FAILED, outcome.reason)
+        else:
+            self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
+
+    async def _join_followers(self, job: Job) -> None:
+        if job.kind is JobKind.MESSAGE and job.followers:
+            await self._store.write(fold, job, self._clock.now())
+
+    def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
+        for message in asked:
+            self._bus.publish(StatusChanged(message.address, message.id, status, reason))
+
+
+class Conclusion:
+    """Step 11–14: what the model wrote becomes what is shown, in the commit of the turn's last step. `asked` holds
+    the turn's messages once that is done."""
+
+    def __init__(self) -> None:
+        self.asked: Sequence[StoredMessage] = ()
+
+    def of(self, execution: Execution) -> Callable[[Transaction, int], None]:
+        """What to commit with this end (or rest) of the execution; reads the reply outside the commit."""
+        if execution.status is not ExecutionStatus.DONE:
+            return partial(self._wait, execution=execution)
+        return partial(self._finish, execution=execution, reply=parse(RunResult.from_json(execution.result)))
+
+    def _finish(self, tx: Transaction, now: int, *, execution: Execution, reply: Ending) -> None:
+        self.asked = turns.end_turn(tx, execution, reply, now)
+
+    def _wait(self, tx: Transaction, _now: int, *, execution: Execution) -> None:
+        tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
+        self.asked = tx.messages.of_turn(execution.id)
+
+
+def verdict_of(failure: RunFailed) -> Verdict:
+    """What a failed model call means for the job (reliability.md H12)."""
+    error = failure.error
+    if error.kind is ProviderErrorKind.RATE_LIMIT:
+        return NotBefore(max(error.retry_after or 0, LIMIT_SECONDS), "rate_limit")
+    if error.kind in PERMANENT:
+        return GiveUp(error.kind, error.what)
+    return TryAgain(error.what)
+
+
+def parse(result: RunResult) -> Ending:
+    """The visible text. (Tags and wrappers are read here when they come.)"""
+    content = result.content.strip()
+    return Ending(MessageStatus.ANSWERED, Role.ASSISTANT, content + notices.CUT if result.truncated else content)
+
+
+def _status_after(execution: Execution) -> MessageStatus:
+    match execution.status:
+        case ExecutionStatus.DONE:
+            return MessageStatus.ANSWERED
+        case ExecutionStatus.CANCELLED:
+            return MessageStatus.CANCELLED
+        case ExecutionStatus.FAILED:
+            return MessageStatus.FAILED
+        case _:
+            return MessageStatus.WAITING
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def drop(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
+    """A message that nobody answers: a row with its reason, no job, no conversation."""
+    if (known := tx.messages.by_event(message.address, message.event_id)) is not None:
+        return Received(known.id, known.status, known.reason or "", duplicate=True)
+    principal = tx.principals.find(message.address.platform, message.sender.user_id)
+    dropped = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.USER,
+        content=message.content,
+        tokens=0,
+        status=MessageStatus.DROPPED,
+        address=message.address,
+        principal_id=principal.id if principal else None,
+        user_name=message.sender.name,
+        agent_id=refused.agent.id if refused.agent else None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        reason=refused.reason,
+    )
+    tx.messages.add(dropped, event_id=message.event_id)
+    return Received(dropped.id, MessageStatus.DROPPED, refused.reason)
+
+
+def accept(
+    tx: Transaction, message: IncomingMessage, routed: Routed, files: Sequence[Attachment], now: int
+) -> Received:
+    """Inbox key, conversation, user message, execution and job in one commit (reliability.md H1–H3)."""
+    if (known := tx.messages.by_event(message.address, message.event_id)) is not None:
+        return Received(known.id, known.status, known.reason or "", duplicate=True)
+    sender = message.sender
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    accepted = turns.begin_turn(tx, message, routed.agent, routed.reason, principal, files, now)
+    return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
+
+
+def fold(tx: Transaction, job: Job, now: int) -> None:
+    """Waiting messages of the same person join this turn; their own turns never began."""
+    for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
+        if follower.execution_id is not None and job.execution_id is not None:
+            tx.messages.join_turn(follower.execution_id, job.execution_id)
+            tx.executions.discard(follower.execution_id)
+
+
+def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
+    return tx.messages.of_turn(execution_id)
+
+
+def stop_turns(tx: Transaction, address: Address, now: int) -> list[CancelledTurn]:
+    """Cancel what runs, or waits to run again, in this place; turns that have not begun stay."""
+    stopped = []
+    for conversation in tx.conversations.in_place(address):
+        head = tx.jobs.head_of_lane(conversation.lane)
+        if head is not None and head.execution_id is not None:
+            stopped.append(turns.cancel_turn(tx, head.execution_id, now))
+    return stopped
+
+
+def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
+    seconds = (run_at - now) / 1000
+    if seconds >= PATIENCE:
+        turns.tell(tx, execution, notices.delayed(seconds, reason), now)

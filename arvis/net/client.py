@@ -1,0 +1,127 @@
+"""The shared HTTP client that providers are given: aiohttp behind `ports/http.py` (ADR 0005).
+
+It keeps connections between calls and nothing else: no cookies, no redirects, no proxies of the environment
+unless they are asked for. It never decides what an answer means, and its errors name the host only, because
+a URL or a header may hold a secret.
+"""
+
+from __future__ import annotations
+
+import json as json_format
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+from arvis.ports.http import HttpError, HttpResponse
+
+_HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
+
+
+@asynccontextmanager
+async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpClient]:
+    """The client, with its connections closed at the end. `trust_env` obeys HTTP_PROXY and its kin."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=trust_env) as session:
+        yield AiohttpClient(session=session)
+
+
+class AiohttpClient:
+    """`HttpClient` over one pooled session."""
+
+    def __init__(self, *, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    @asynccontextmanager
+    async def post(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        json: Mapping[str, Any],
+        timeout: float,
+        idle_timeout: float,
+        max_bytes: int,
+    ) -> AsyncIterator[HttpResponse]:
+        host = _host(url)
+        with _as_http_error(host):
+            response = await self._session.post(
+                url,
+                data=_encode(json),
+                headers={"Content-Type": "application/json", **headers},
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout),
+            )
+        try:
+            yield AiohttpResponse(response=response, host=host, max_bytes=max_bytes)
+        finally:
+            # A connection whose answer was read to its end is back in the pool by now; any other is of no use.
+            response.close()
+
+
+class AiohttpResponse:
+    """An answer that is read at most once, in pieces or whole; `max_bytes` counts decompressed bytes."""
+
+    def __init__(self, *, response: aiohttp.ClientResponse, host: str, max_bytes: int) -> None:
+        self._response = response
+        self._host = host
+        self._left = max_bytes
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    async def body(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        with _as_http_error(self._host):
+            chunk = await self._response.content.readany()
+        if not chunk:
+            raise StopAsyncIteration
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise HttpError(f"the answer of {self._host} is larger than allowed", too_large=True)
+        return chunk
+
+
+def _encode(document: Mapping[str, Any]) -> bytes:
+    # Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call.
+    return json_format.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _host(url: str) -> str:
+    """The host for error texts, without the user and password that a URL may carry."""
+    found = _HOST.match(url)
+    return found[1] if found else "the given address"
+
+
+@contextmanager
+def _as_http_error(host: str) -> Iterator[None]:
+    """Turn the client library's errors into `HttpError`, without their texts: these may quote URL or headers."""
+    try:
+        yield
+    except TimeoutError:
+        raise HttpError(f"{host} took too long to answer", timeout=True) from None
+    except aiohttp.ClientSSLError:
+        raise HttpError(f"no safe connection to {host}: its certificate or its TLS is not accepted") from None
+    except aiohttp.ClientConnectorError as error:
+        raise HttpError(f"no connection to {host} ({error.strerror or 'it was closed at once'})") from None
+    except aiohttp.InvalidURL:
+        raise HttpError(f"{host} is not a valid HTTP address") from None
+    except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
+        raise HttpError(f"the connection to {host} broke ({type(error).__name__})") from None
+    except ValueError:
+        raise HttpError(f"a header of the request to {host} cannot be sent as it is") from None

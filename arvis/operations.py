@@ -1,0 +1,110 @@
+"""What operators do to running work: retry, cancel, delete, answer. One set of verbs for API, command line and chat."""
+
+from __future__ import annotations
+
+from arvis.agents import turns
+from arvis.agents.turns import CancelledTurn
+from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
+from arvis.domain.events import StatusChanged
+from arvis.domain.executions import PERSONAL_WAITS, Answer, Wait, WaitKind
+from arvis.domain.jobs import Job, JobStatus
+from arvis.domain.messages import DeliveryState, MessageStatus, Principal, PrincipalRole, StoredMessage
+from arvis.graph import lifecycle
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Store, Transaction
+
+LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
+DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
+
+
+class StoreOperations:
+    """`Operations` over the store; events after the commit."""
+
+    def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+
+    async def retry_job(self, job_id: str) -> None:
+        for message in await self._store.write(_retry, job_id, self._clock.now()):
+            self._bus.publish(StatusChanged(message.address, message.id, MessageStatus.QUEUED, "retried by hand"))
+
+    async def cancel_job(self, job_id: str) -> None:
+        turns.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
+
+    async def delete_job(self, job_id: str) -> None:
+        await self._store.write(_delete, job_id)
+
+    async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
+        await self._store.write(_answer, wait_id, answer, by, self._clock.now())
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def _retry(tx: Transaction, job_id: str, now: int) -> list[StoredMessage]:
+    job = _job(tx, job_id)
+    if tx.jobs.requeue(job_id, now) is None:
+        raise Conflict(f"The job {job_id} has not failed", why=f"it is {job.status}", fix="only failed jobs are retried")
+    if job.delivery_id is not None:
+        tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
+    if job.execution_id is None:
+        return []
+    tx.messages.reopen_turn(job.execution_id)
+    lifecycle.try_again(tx, job.execution_id, now)
+    return tx.messages.of_turn(job.execution_id)
+
+
+def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
+    job = _job(tx, job_id)
+    if job.status not in LIVE:
+        raise Conflict(f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here")
+    if job.execution_id is not None:
+        return turns.cancel_turn(tx, job.execution_id, now)
+    tx.jobs.cancel(job_id, now)
+    if job.delivery_id is not None:
+        tx.deliveries.set_state(job.delivery_id, DeliveryState.FAILED, now, error="cancelled")
+    return CancelledTurn([], [job_id])
+
+
+def _delete(tx: Transaction, job_id: str) -> None:
+    job = _job(tx, job_id)
+    if not tx.jobs.delete(job_id):
+        raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
+
+
+def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> None:
+    wait = tx.waits.get(wait_id)
+    if wait is None or wait.kind not in PERSONAL_WAITS:
+        raise NotFound(f"There is no question {wait_id}")
+    execution = tx.executions.get(wait.execution_id)
+    asked_them = execution is not None and execution.principal_id == by.id and wait.kind is WaitKind.USER
+    if not asked_them and by.role not in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}:
+        raise Forbidden("You may not answer this question", fix="ask an owner or operator")
+    given = Answer(checked_answer(wait, answer), by.id)
+    if not lifecycle.answer(tx, wait_id, given, now):
+        raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
+
+
+def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
+    """The answer as its execution will see it. Raises `Unprocessable` when it says too little."""
+    decision = "approve" if answer.decision == "accept" else answer.decision
+    if decision not in DECISIONS:
+        raise Unprocessable(f"“{decision}” is no decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
+    if decision == "edit" and answer.arguments is None:
+        raise Unprocessable("An edit needs `arguments`")
+    if decision in {"feedback", "answer"} and not answer.text:
+        raise Unprocessable(f"The decision {decision} needs `text`")
+    if decision == "answer" and wait.choices and answer.text not in wait.choices:
+        raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
+    arguments = dict(answer.arguments) if answer.arguments is not None else None
+    return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
+
+
+def _job(tx: Transaction, job_id: str) -> Job:
+    job = tx.jobs.get(job_id)
+    if job is None:
+        raise NotFound(f"There is no job {job_id}")
+    return job

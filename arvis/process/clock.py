@@ -1,0 +1,21 @@
+"""The real time, for everything that is handed a `Clock`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+_NS_PER_MS = 1_000_000
+
+
+class SystemClock:
+    """Implements `arvis.ports.clock.Clock`."""
+
+    def now(self) -> int:
+        return time.time_ns() // _NS_PER_MS
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

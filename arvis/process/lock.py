@@ -1,0 +1,144 @@
+"""The data folder: private to its user, held by one process at a time (reliability.md, H27 and §5.9).
+
+The lock belongs to the operating system, so it ends with the process, however that ends. The lock file itself
+is never removed: two processes could then hold two files of the same name.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arvis.domain.errors import ConfigError, DataFolderInUse
+
+_PRIVATE_UMASK = 0o077
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_MAX_LINE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DataFolder:
+    """A folder that this process holds. `node_id` stays for the life of the folder, `boot_id` names this start,
+    `api_key` is the owner's key of the command line; `private` is False where the folder belongs to somebody
+    else, so that its mode could not be set to 0700."""
+
+    path: Path
+    node_id: str
+    boot_id: str
+    first_start: bool
+    private: bool
+    api_key: str = field(repr=False)
+
+    @property
+    def database(self) -> Path:
+        return self.path / "arvis.db"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def blobs(self) -> Path:
+        return self.path / "blobs"
+
+    @property
+    def backups(self) -> Path:
+        return self.path / "backups"
+
+
+def api_key_file(folder: Path) -> Path:
+    """Where the daemon leaves the key that the command line uses."""
+    return folder / "api-key"
+
+
+@contextmanager
+def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable[[], str]) -> Iterator[DataFolder]:
+    """Make the folder if needed and hold it until the end of the block; files made inside are private.
+
+    `new_id` makes sortable ids, `new_key` secrets. Raises `DataFolderInUse` naming the process that holds it,
+    `ConfigError` when the folder cannot be used.
+    """
+    umask = os.umask(_PRIVATE_UMASK)
+    try:
+        with _usable(path):
+            private = _make_private(path)
+            lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
+        try:
+            _take(lock, path)
+            boot_id = new_id()
+            with _usable(path):
+                _sign(lock, boot_id)
+                first_start = not (path / "node-id").exists()
+                node_id = _kept(path / "node-id", new_id)
+                api_key = _kept(api_key_file(path), new_key)
+            yield DataFolder(path, node_id, boot_id, first_start, private, api_key)
+        finally:
+            os.close(lock)
+    finally:
+        os.umask(umask)
+
+
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        fix = "Give another folder with --data, or let this user write there."
+        raise ConfigError(
+            f"The data folder {path} cannot be used", why=error.strerror or str(error), fix=fix
+        ) from error
+
+
+def _make_private(path: Path) -> bool:
+    path.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    if path.stat().st_mode & _PRIVATE_UMASK == 0:
+        return True
+    try:
+        path.chmod(_PRIVATE_FOLDER)
+    except PermissionError:
+        # A mounted volume may belong to root; its files are still private by the umask.
+        return False
+    return True
+
+
+def _take(lock: int, path: Path) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        words = os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
+        holder = f"process {words[0]}" if words else "another process"
+        fix = "Stop that daemon, or give this one its own folder with --data."
+        raise DataFolderInUse(f"The data folder {path} is in use", why=f"{holder} holds it.", fix=fix) from None
+    except OSError as error:
+        why = f"its file system cannot lock files ({errno.errorcode.get(error.errno or 0, 'unknown error')})"
+        fix = "Put the data folder on a local disk."
+        raise ConfigError(f"The data folder {path} cannot be used", why=why, fix=fix) from error
+
+
+def _sign(lock: int, boot_id: str) -> None:
+    """Say who holds the lock, for the message that a second process shows."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0)
+
+
+def _kept(file: Path, make: Callable[[], str]) -> str:
+    """The line in `file`, made once. A file that a crash left empty counts as not there."""
+    if file.exists():
+        file.chmod(_PRIVATE_FILE)
+        line = file.read_text(encoding="utf-8", errors="replace").strip()
+        if line:
+            return line
+    line = make()
+    fresh = file.with_name(f"{file.name}.new")
+    with fresh.open("w", encoding="utf-8") as out:
+        out.write(f"{line}\n")
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(file)
+    return line

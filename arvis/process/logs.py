@@ -1,0 +1,179 @@
+"""Logging: readable on a terminal, JSON otherwise, on standard error, and a JSON copy in one file a day.
+
+Every line of every library passes one formatter that takes secrets out. Nothing is set up at import time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor
+
+from arvis.ports.clock import Clock
+from arvis.process.redaction import Redactor
+
+_MS_PER_SECOND = 1000
+
+#: Their INFO lines tell of every request, with addresses; what matters of it is logged by the caller.
+_CHATTY = ("aiohttp.access", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
+
+
+@contextmanager
+def logging_to(
+    *, stream: TextIO, folder: Path | None, keep_days: int, redact: Redactor, clock: Clock, level: str = "INFO"
+) -> Iterator[None]:
+    """Send all logging to `stream` and, with a `folder`, to `arvis-YYYY-MM-DD.log` in it (UTC).
+
+    Files older than `keep_days` are removed when a new day begins. The web server must be told not to set up
+    logging of its own (`log_config=None`); handlers that are there already are replaced.
+    """
+    render = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    handlers: list[logging.Handler] = [_Stream(stream)]
+    handlers[0].setFormatter(_formatter(render if stream.isatty() else _json(), redact, clock))
+    if folder is not None:
+        handlers.append(DailyFile(folder=folder, keep_days=keep_days, clock=clock))
+        handlers[1].setFormatter(_formatter(_json(), redact, clock))
+    with _installed(handlers, level):
+        yield
+
+
+class _SilentFailure(logging.Handler):
+    """A line that cannot be formatted or written is dropped: the usual report would show it unredacted."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Nothing: see the class."""
+
+
+class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
+    pass
+
+
+class DailyFile(_SilentFailure, logging.FileHandler):
+    """Appends to the file of the day. A full disk costs lines, never the daemon."""
+
+    def __init__(self, *, folder: Path, keep_days: int, clock: Clock) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        super().__init__(folder / "not-yet", encoding="utf-8", errors="replace", delay=True)
+        self._folder = folder
+        self._keep_days = keep_days
+        self._clock = clock
+        self._day: date | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._turn_to(_moment(self._clock).date())
+        except OSError:
+            self.handleError(record)
+        else:
+            super().emit(record)
+
+    def _turn_to(self, today: date) -> None:
+        if today == self._day:
+            return
+        if self.stream is not None:
+            self.stream.close()
+            # FileHandler opens `baseFilename` when it has no stream, as its rotating children rely on.
+            self.stream = None
+        self.baseFilename = str(self._folder / f"arvis-{today.isoformat()}.log")
+        self._day = today
+        self._remove_before(today - timedelta(days=self._keep_days))
+
+    def _remove_before(self, day: date) -> None:
+        for file in self._folder.glob("arvis-????-??-??.log"):
+            # The names sort like their days.
+            if file.name < f"arvis-{day.isoformat()}.log":
+                file.unlink(missing_ok=True)
+
+
+class _Redacting(structlog.stdlib.ProcessorFormatter):
+    """Formats a record completely, then takes the secrets out."""
+
+    def __init__(self, *, redact: Redactor, processors: list[Processor], foreign: list[Processor]) -> None:
+        super().__init__(processors=processors, foreign_pre_chain=foreign)
+        self._redact = redact
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redact(super().format(record))
+
+
+def _formatter(render: Processor, redact: Redactor, clock: Clock) -> _Redacting:
+    clean: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
+    if isinstance(render, structlog.processors.JSONRenderer):
+        clean.append(structlog.processors.format_exc_info)
+
+    def stamp(_logger: Any, _method: str, event: EventDict) -> EventDict:
+        event["timestamp"] = _moment(clock).isoformat(timespec="milliseconds")
+        return event
+
+    return _Redacting(redact=redact, processors=[stamp, *clean, render], foreign=_pre_chain())
+
+
+def _moment(clock: Clock) -> datetime:
+    return datetime.fromtimestamp(clock.now() / _MS_PER_SECOND, UTC)
+
+
+def _json() -> Processor:
+    return structlog.processors.JSONRenderer(ensure_ascii=False)
+
+
+def _pre_chain() -> list[Processor]:
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+    ]
+
+
+@contextmanager
+def _installed(handlers: list[logging.Handler], level: str) -> Iterator[None]:
+    root = logging.getLogger()
+    before, level_before = list(root.handlers), root.level
+    quiet = [(logger, logger.level) for logger in map(logging.getLogger, _CHATTY)]
+    _disown_others()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for logger, _ in quiet:
+        logger.setLevel(max(logging.WARNING, root.level))
+    logging.captureWarnings(capture=True)
+    _configure_structlog()
+    try:
+        yield
+    finally:
+        structlog.reset_defaults()
+        logging.captureWarnings(capture=False)
+        for logger, former in quiet:
+            logger.setLevel(former)
+        root.setLevel(level_before)
+        root.handlers[:] = before
+        for handler in handlers:
+            handler.close()
+
+
+def _disown_others() -> None:
+    """Let the loggers of libraries hand everything to the root: a handler of their own would skip the filter."""
+    for logger in list(logging.root.manager.loggerDict.values()):
+        if isinstance(logger, logging.Logger):
+            logger.handlers.clear()
+            logger.propagate = True
+
+
+def _configure_structlog() -> None:
+    """Structured loggers join the standard ones, so that there is one way out."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_pre_chain()[:-1],
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )

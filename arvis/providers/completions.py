@@ -1,0 +1,116 @@
+"""Reading chat-completion documents: one whole answer, or the pieces of a stream.
+
+Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer, which the
+runner may try again, and never a crash. What is missing (usage, model) is left out of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.providers import failures
+from arvis.providers.reply import ReplyText
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The first choice of a document; a chunk that only carries usage has none."""
+
+    text: str = ""
+    refusal: str = ""
+    finish_reason: str | None = None
+
+
+class Answer:
+    """One answer while its documents arrive. `finished` is True once its end was marked."""
+
+    def __init__(self, *, reply: ReplyText, account: Account) -> None:
+        self.account = account
+        self.finished = False
+        self._reply = reply
+        self._model: str | None = None
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
+        self._refusal = ""
+        self._stop_reason = "end"
+
+    def take(self, document: object, *, part: str) -> bool:
+        """Read the next document; its text is under `part` (`message` or `delta`). False when the reply is
+        as large as it may be. Raises `ProviderError` for an error object, a refusal or a wrong type."""
+        if not isinstance(document, Mapping):
+            raise failures.unreadable(self.account, "it is not an object")
+        if document.get("error"):
+            raise failures.from_error_object(self.account, document["error"])
+        self._note(document)
+        choice = self._choice(document.get("choices"), part)
+        self._refusal += choice.refusal
+        if choice.finish_reason is not None:
+            self._finish(choice.finish_reason)
+        return self._reply.add(choice.text)
+
+    def result(self, request: RunRequest) -> RunResult:
+        """The reply. Raises `ProviderError` when it is empty or the model declined."""
+        try:
+            return self._reply.result(
+                request,
+                self.account,
+                model=self._model,
+                input_tokens=self._input_tokens,
+                output_tokens=self._output_tokens,
+                stop_reason=self._stop_reason,
+            )
+        except ProviderError:
+            if not self._refusal:
+                raise
+            text = failures.redact(f"the model declined: {self._refusal}", self.account)
+            raise ProviderError(ProviderErrorKind.REFUSED, text) from None
+
+    def _note(self, document: Mapping[str, object]) -> None:
+        match document:
+            case {"model": str(model)} if model:
+                self._model = model
+        match document.get("usage"):
+            case {"prompt_tokens": prompt, "completion_tokens": completion}:
+                self._input_tokens = _count(prompt)
+                self._output_tokens = _count(completion)
+
+    def _choice(self, choices: object, part: str) -> Choice:
+        match choices:
+            case None | []:
+                return Choice()
+            case [Mapping() as first, *_]:
+                content = first.get(part) or {}
+                if isinstance(content, Mapping):
+                    return Choice(
+                        text=self._string(content.get("content")),
+                        refusal=self._string(content.get("refusal")),
+                        finish_reason=self._string(first.get("finish_reason")) or None,
+                    )
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _string(self, value: object) -> str:
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _finish(self, reason: str) -> None:
+        self.finished = True
+        match reason:
+            case "content_filter":
+                raise ProviderError(
+                    ProviderErrorKind.REFUSED,
+                    f"the content filter of the account {self.account.name} stopped the reply",
+                )
+            case "error":
+                raise failures.from_error_object(self.account, None)
+            case "stop":
+                self._stop_reason = "end"
+            case _:
+                self._stop_reason = reason[:32]
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

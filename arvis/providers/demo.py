@@ -1,0 +1,142 @@
+"""The demo model: needs no key and no network, so that every feature can be tried and tested offline.
+
+It obeys the directive lines of interfaces.md §5, in order, from the newest user message only. It never
+pretends to be a real model, and it never runs unless nothing else is configured or somebody names it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.providers.reply import ReplyText
+
+_DIRECTIVE = re.compile(r"[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
+
+#: One reply is streamed in about so many pieces.
+_PIECES = 4
+
+#: Directives come from whoever writes to the agent: none may hold a worker for longer (seconds) or fill the
+#: memory. The words are more than the largest reply holds.
+_LONGEST_SLEEP = 600.0
+_MOST_WORDS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One line `demo: VERB ARGUMENT`."""
+
+    verb: str
+    argument: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A part of the reply and the output tokens that it is reported to have cost."""
+
+    text: str
+    tokens: int
+
+
+def create(*, name: str, http: HttpClient, clock: Clock) -> DemoProvider:  # noqa: ARG001 (as every entry point)
+    """The entry point. The demo needs neither a name of its own nor the network."""
+    return DemoProvider(clock=clock)
+
+
+class DemoProvider:
+    """A `StreamingProvider` whose answers depend on nothing but the request."""
+
+    name = "demo"
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self._answer(request, account, ReplyText(max_bytes=request.max_bytes))
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        return await self._answer(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text))
+
+    async def _answer(self, request: RunRequest, account: Account, reply: ReplyText) -> RunResult:
+        user_text = newest_user_text(request)
+        parts: list[Said] = []
+        for directive in directives(user_text):
+            said = await self._obey(directive)
+            if said is not None:
+                _send(reply, said.text if not parts else f"\n{said.text}")
+                parts.append(said)
+        if not parts:
+            parts.append(_greeting(request.agent_name, user_text))
+            _send(reply, parts[0].text)
+        input_tokens = sum(len(turn.content.split()) for turn in request.turns)
+        return reply.result(
+            request, account, input_tokens=input_tokens, output_tokens=sum(part.tokens for part in parts)
+        )
+
+    async def _obey(self, directive: Directive) -> Said | None:
+        """What this directive adds to the reply, None when it only takes time. Raises what it is told to."""
+        match directive.verb:
+            case "say":
+                return _said(directive.argument.replace("\\n", "\n"))
+            case "tokens":
+                return _so_many_words(directive.argument)
+            case "tool":
+                return _said("I am the demo and have no tools yet, sorry: they arrive in a later version.")
+            case "fail":
+                raise _failure(directive.argument)
+            case _:
+                await self._clock.sleep(_seconds(directive.argument))
+                return None
+
+
+def newest_user_text(request: RunRequest) -> str:
+    return next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
+
+
+def directives(text: str) -> list[Directive]:
+    """The directive lines of a text, in order; every other line is ignored."""
+    found = (_DIRECTIVE.fullmatch(line) for line in text.splitlines())
+    return [Directive(match[1], match[2] or "") for match in found if match]
+
+
+def _said(text: str) -> Said:
+    """The demo counts a word as a token."""
+    return Said(text, len(text.split()))
+
+
+def _greeting(agent_name: str, user_text: str) -> Said:
+    return _said(f"Hello, {agent_name} here. I am only the built-in demo, no real model. You wrote: {user_text}")
+
+
+def _so_many_words(argument: str) -> Said:
+    """A reply of so many words. A number that no reply can hold is reported, but not written out."""
+    number = int(argument) if argument.strip().isdecimal() else 0
+    return Said(" ".join(["word"] * min(number, _MOST_WORDS)), number)
+
+
+def _failure(argument: str) -> ProviderError:
+    known = {kind.value: kind for kind in ProviderErrorKind}
+    kind = known.get(argument.strip(), ProviderErrorKind.BAD_REQUEST)
+    return ProviderError(kind, f"the demo failed as it was told to ({kind})")
+
+
+def _seconds(argument: str) -> float:
+    try:
+        seconds = float(argument)
+    except ValueError:
+        return 0.0
+    return min(max(seconds, 0.0), _LONGEST_SLEEP) if math.isfinite(seconds) else 0.0
+
+
+def _send(reply: ReplyText, text: str) -> None:
+    """Add a text in a few pieces, as a model would stream it."""
+    size = max(1, math.ceil(len(text) / _PIECES))
+    for start in range(0, len(text), size):
+        if not reply.add(text[start : start + size]):
+            return

@@ -1,0 +1,161 @@
+"""What a vendor's error answer means: one `ProviderError` with a kind, a wait and a text without secrets.
+
+Written for the OpenAI error object (`{"error": {"message", "type", "code"}}`), which OpenRouter, vLLM,
+LM Studio and most other servers share. Sources: the vendors' error tables; behaviour.md 1.11.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpError
+
+_ERROR_STATUSES = range(400, 600)
+_SERVER_FAULTS = range(500, 600)
+
+_BY_STATUS: Mapping[int, ProviderErrorKind] = {
+    401: ProviderErrorKind.AUTH,
+    402: ProviderErrorKind.QUOTA,
+    403: ProviderErrorKind.AUTH,
+    408: ProviderErrorKind.TIMEOUT,
+    409: ProviderErrorKind.OVERLOADED,
+    413: ProviderErrorKind.TOO_LONG,
+    429: ProviderErrorKind.RATE_LIMIT,
+    504: ProviderErrorKind.TIMEOUT,
+}
+
+#: Codes and types of the error object that say more than the status.
+_BY_CODE: Mapping[str, ProviderErrorKind] = {
+    "invalid_api_key": ProviderErrorKind.AUTH,
+    "authentication_error": ProviderErrorKind.AUTH,
+    "insufficient_quota": ProviderErrorKind.QUOTA,
+    "billing_hard_limit_reached": ProviderErrorKind.QUOTA,
+    "rate_limit_exceeded": ProviderErrorKind.RATE_LIMIT,
+    "context_length_exceeded": ProviderErrorKind.TOO_LONG,
+    "string_above_max_length": ProviderErrorKind.TOO_LONG,
+    "content_filter": ProviderErrorKind.REFUSED,
+    "content_policy_violation": ProviderErrorKind.REFUSED,
+    "server_error": ProviderErrorKind.OVERLOADED,
+    "overloaded_error": ProviderErrorKind.OVERLOADED,
+}
+
+#: Servers without the code for it say it in words.
+_TOO_LONG = re.compile(
+    r"context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
+)
+
+_KEY_SHAPES = re.compile(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")
+_LONGEST_TEXT = 300
+
+#: A placeholder such as "x" for a local server is no secret, and replacing it would eat the text.
+_SHORTEST_KEY = 4
+
+#: A wait that no vendor means; a larger one would park a message for ever. In seconds.
+_LONGEST_WAIT = 86_400.0
+
+
+def from_answer(
+    account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock
+) -> ProviderError:
+    """The error of an answer whose status is not 2xx. `document` is its JSON, None if it had none."""
+    error = document.get("error") if isinstance(document, Mapping) else None
+    kind = _kind(error, _kind_of_status(status))
+    text = _message(error) or "no further explanation"
+    return ProviderError(
+        kind,
+        redact(f"the account {account.name} was answered with HTTP {status}: {text}", account),
+        retry_after=retry_after(headers, clock),
+    )
+
+
+def from_error_object(account: Account, error: object) -> ProviderError:
+    """The error that came inside an answer which had begun as a success."""
+    match error:
+        case {"code": int(status)} if status in _ERROR_STATUSES:  # OpenRouter
+            fallback = _kind_of_status(status)
+        case _:
+            fallback = ProviderErrorKind.OVERLOADED
+    text = _message(error) or "no further explanation"
+    return ProviderError(_kind(error, fallback), redact(f"the account {account.name} reported: {text}", account))
+
+
+def from_transport(account: Account, error: HttpError) -> ProviderError:
+    """The connection failed or was cut: a timeout, or a fault of the server that may pass."""
+    kind = ProviderErrorKind.TIMEOUT if error.timeout else ProviderErrorKind.OVERLOADED
+    return ProviderError(kind, redact(f"the account {account.name}: {error}", account))
+
+
+def unreadable(account: Account, why: str) -> ProviderError:
+    """The answer is not what the format promises. A proxy's error page or a crashed server looks like this,
+    so it counts as a fault that may pass."""
+    return ProviderError(ProviderErrorKind.OVERLOADED, f"the account {account.name} sent an unreadable answer: {why}")
+
+
+def redact(text: str, account: Account) -> str:
+    """One short printable line without the account's key or anything that looks like a key."""
+    key = (account.api_key or "").strip()
+    if len(key) >= _SHORTEST_KEY:
+        text = text.replace(key, "[key]")
+    text = _KEY_SHAPES.sub("[key]", text)
+    line = " ".join(text.split())
+    line = line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
+    return "".join(char if char.isprintable() else " " for char in line)
+
+
+def retry_after(headers: Mapping[str, str], clock: Clock) -> float | None:
+    """The wait that the server asks for, in seconds, from its header in either form; None without a usable
+    one. A date is compared with the server's own clock if the answer shows it, for ours may be wrong."""
+    value = headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(value)
+    except ValueError:
+        at, base = _timestamp(value), _timestamp(headers.get("Date", ""))
+        if at is None:
+            return None
+        seconds = max(0.0, at - (base if base is not None else clock.now() / 1000))
+    return min(seconds, _LONGEST_WAIT) if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def _timestamp(value: str) -> float | None:
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _kind_of_status(status: int) -> ProviderErrorKind:
+    other = ProviderErrorKind.OVERLOADED if status in _SERVER_FAULTS else ProviderErrorKind.BAD_REQUEST
+    return _BY_STATUS.get(status, other)
+
+
+def _kind(error: object, fallback: ProviderErrorKind) -> ProviderErrorKind:
+    if not isinstance(error, Mapping):
+        return fallback
+    for name in (error.get("code"), error.get("type")):
+        if isinstance(name, str) and name in _BY_CODE:
+            return _BY_CODE[name]
+    metadata = error.get("metadata")
+    if isinstance(metadata, Mapping) and "flagged_input" in metadata:  # OpenRouter's moderation
+        return ProviderErrorKind.REFUSED
+    if fallback is ProviderErrorKind.BAD_REQUEST and _TOO_LONG.search(_message(error)):
+        return ProviderErrorKind.TOO_LONG
+    return fallback
+
+
+def _message(error: object) -> str:
+    """The vendor's own words: usually in an object, from some servers a bare string."""
+    match error:
+        case str():
+            return error
+        case {"message": str(message)}:
+            return message
+        case _:
+            return ""

@@ -1,0 +1,64 @@
+"""The text of a reply while it arrives: bounded, clean, and never empty at the end.
+
+Every provider collects its answer here, so that the size limit (reliability.md H25) and the rule that an
+empty reply is an error hold in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest, RunResult
+
+
+class ReplyText:
+    """Collects pieces up to `max_bytes` of UTF-8 and passes each on to `on_text`. NUL characters and lone
+    surrogates, which the store cannot hold, do not get past it."""
+
+    def __init__(self, *, max_bytes: int, on_text: Callable[[str], None] | None = None) -> None:
+        self._left = max_bytes
+        self._on_text = on_text
+        self._pieces: list[str] = []
+        self.truncated = False
+
+    def add(self, piece: str) -> bool:
+        """Take the next piece; False when no more fits and reading on would be a waste."""
+        data = piece.replace("\0", "").encode("utf-8", "replace")
+        if len(data) > self._left:
+            self.truncated = True
+            data = data[: self._left]
+        # A character that the limit cuts in two is dropped whole.
+        text = data.decode("utf-8", "ignore")
+        self._left -= len(data)
+        if text:
+            self._pieces.append(text)
+            if self._on_text is not None:
+                self._on_text(text)
+        return not self.truncated
+
+    def result(
+        self,
+        request: RunRequest,
+        account: Account,
+        *,
+        model: str | None = None,
+        input_tokens: int | None = None,
+        output_tokens: int | None = None,
+        stop_reason: str = "end",
+    ) -> RunResult:
+        """The finished reply. `model` is what the vendor says it used. Raises `ProviderError` of kind
+        `empty` when there is nothing to show."""
+        content = "".join(self._pieces)
+        if not content.strip():
+            raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
+        return RunResult(
+            content=content,
+            model=model or request.model or account.model,
+            provider=account.provider,
+            account=account.name,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            stop_reason=stop_reason,
+            truncated=self.truncated,
+        )

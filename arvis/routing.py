@@ -1,0 +1,163 @@
+"""Who answers a message, and whether this person may ask: behaviour 1.3 and 1.4, in the order written there.
+
+Every decision carries a reason code, so that "why did nobody answer" has an answer. No model is asked and nothing is
+written here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from arvis.domain.agents import Agent, Binding, Permission
+from arvis.domain.messages import IncomingMessage, PrincipalRole
+from arvis.ports.store import Transaction
+
+WEB = "web"
+DASHBOARD_AGENT = "dashboard-agent-"
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """This agent answers; `reason` is the rule that chose it, `role` what the person may do."""
+
+    agent: Agent
+    reason: str
+    role: PrincipalRole
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nobody answers, and why; `agent` is the one that would have."""
+
+    reason: str
+    role: PrincipalRole
+    agent: Agent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the store knows about where a message was written."""
+
+    agents: Sequence[Agent]
+    binding: Binding | None
+
+    def active(self, name: str | None) -> Agent | None:
+        """The active agent of this slug or id."""
+        return next((agent for agent in self.agents if name in {agent.slug, agent.id} and agent.active), None)
+
+    @property
+    def conductor(self) -> Agent | None:
+        return next((agent for agent in self.agents if agent.is_conductor and agent.active), None)
+
+
+class Router:
+    """The rules with their configuration. `owners` maps a platform to user ids with full rights."""
+
+    def __init__(
+        self, *, fallback: str, conductor_channel: str | None, owners: Mapping[str, Collection[str]]
+    ) -> None:
+        self._fallback = fallback
+        self._conductor_channel = conductor_channel
+        self._owners = owners
+
+    def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
+        """A script that only reads: first who would answer, then whether this person may ask."""
+        role = self._role(tx, message)
+        if role is PrincipalRole.BLOCKED:
+            return Refused("blocked", role)
+        address = message.address
+        place = Place(tx.agents.all(), tx.agents.binding_at(address.platform, address.channel))
+        agent, reason = self.choose(message, place)
+        if agent is None:
+            return Refused(reason, role)
+        refusal = permit(message, agent, reason, role, place.binding)
+        return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role)
+
+    def _role(self, tx: Transaction, message: IncomingMessage) -> PrincipalRole:
+        sender, platform = message.sender, message.address.platform
+        known = tx.principals.find(platform, sender.user_id)
+        if known is not None and known.role is PrincipalRole.BLOCKED:
+            return PrincipalRole.BLOCKED
+        if sender.user_id in self._owners.get(platform, ()):
+            return PrincipalRole.OWNER
+        if sender.role is not None:
+            return sender.role
+        return known.role if known is not None else PrincipalRole.MEMBER
+
+    def choose(self, message: IncomingMessage, place: Place) -> tuple[Agent | None, str]:
+        """Behaviour 1.3: the first rule that matches, with its code."""
+        addressed = message.addressed or message.is_direct
+        channel = message.address.channel
+        if addressed and (agent := place.active(message.assigned_agent)):
+            return agent, "bot_assignment"
+        if addressed and place.binding and (agent := place.active(place.binding.agent_id)):
+            return agent, "channel_binding"
+        if agent := mentioned(message.content, place.agents):
+            return agent, "mention"
+        if addressed and channel == self._conductor_channel:
+            return place.conductor, "conductor_channel" if place.conductor else "no_conductor"
+        if message.address.platform == WEB:
+            return self._choose_web(channel, place)
+        if message.is_direct or channel.startswith("dm-"):
+            return place.conductor, "dm" if place.conductor else "no_conductor"
+        if not addressed:
+            return None, "not_addressed"
+        agent = self._fallback_agent(place)
+        return agent, "fallback" if agent else "none"
+
+    def _choose_web(self, channel: str, place: Place) -> tuple[Agent | None, str]:
+        """Nothing that comes over our own port is dropped for lack of a route (interfaces.md §4)."""
+        if channel.startswith(DASHBOARD_AGENT):
+            agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
+            return agent, "dashboard_direct" if agent else "unknown_agent"
+        first = next((agent for agent in place.agents if agent.active), None)
+        agent = self._fallback_agent(place) or place.conductor or first
+        return agent, "fallback" if agent else "no_agent"
+
+    def _fallback_agent(self, place: Place) -> Agent | None:
+        match self._fallback:
+            case "drop":
+                return None
+            case "conductor":
+                return place.conductor
+            case slug:
+                return place.active(slug)
+
+
+def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
+    """The active agent that the text calls by `@slug` or `@name`: the longest name first, and never where the `@`
+    stands inside a word (an address of mail)."""
+    if "@" not in content:
+        return None
+    names = {name.casefold(): agent for agent in agents if agent.active for name in (agent.name, agent.slug)}
+    for name in sorted(names, key=len, reverse=True):
+        if re.search(rf"(?<![\w.])@{re.escape(name)}(?!\w)", content, re.IGNORECASE):
+            return names[name]
+    return None
+
+
+def permit(
+    message: IncomingMessage, agent: Agent, reason: str, role: PrincipalRole, binding: Binding | None
+) -> str | None:
+    """Behaviour 1.4, first match: None when this person may ask, else why not."""
+    sender = message.sender
+    over_web = message.address.platform == WEB
+    if role is PrincipalRole.OWNER:
+        return None
+    if sender.agents is not None and not _key_reaches(sender.agents, agent):
+        return "not_allowed"
+    if agent.allow_users:
+        return None if sender.user_id in agent.allow_users else "not_allowed"
+    if binding is not None and binding.permission is not Permission.FULL:
+        return str(binding.permission)
+    if agent.is_conductor or agent.has_risky_tools:
+        return None if sender.paired else "not_paired"
+    bound_here = binding is not None and binding.agent_id == agent.id
+    return None if over_web or bound_here or reason == "bot_assignment" else "not_bound"
+
+
+def _key_reaches(agents: Sequence[str], agent: Agent) -> bool:
+    """A chat key reaches the agents that it names; one that names none, all without risky tools."""
+    return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

@@ -1,0 +1,7 @@
+"""One model call: choose the account, call its provider, try again what may pass, and keep the receipts."""
+
+from __future__ import annotations
+
+from arvis.runner.runner import Run, RunFailed, Runner
+
+__all__ = ["Run", "RunFailed", "Runner"]

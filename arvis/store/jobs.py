@@ -1,0 +1,250 @@
+"""The queue's mechanism over SQL (queue.md): lanes, claims, leases, settlements.
+
+Every method is a handful of statements; the policy (when, how many, what next) is `arvis/queue`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from arvis.domain.jobs import (
+    Done,
+    Failed,
+    HandedBack,
+    Job,
+    JobKind,
+    JobStatus,
+    NewJob,
+    Outcome,
+    Pool,
+    Retry,
+    Snooze,
+    pool_of,
+    rank_of,
+)
+from arvis.ports.store import AddedJob, Slots
+from arvis.store.session import Row, Session, dump
+
+
+def job_of(row: Row) -> Job:
+    fields = {name: row[name] for name in _PLAIN}
+    return Job(
+        kind=JobKind(row["kind"]),
+        status=JobStatus(row["status"]),
+        pool=Pool(row["pool"]),
+        payload=json.loads(row["payload"]),
+        followers=row["followers"] if "followers" in row.keys() else 0,  # noqa: SIM118 a row is no mapping on SQLite
+        **fields,
+    )
+
+
+_PLAIN = (
+    "id priority rank lane position run_at attempts crashes claim owner key agent_id principal_id message_id "
+    "execution_id delivery_id tokens error reason merged_into created_at started_at finished_at lease_until"
+).split()
+
+
+class SqlJobs:
+    """`JobStore` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def lock(self, lanes: Sequence[str]) -> None:
+        if self._session.locks_rows:
+            for lane in sorted(set(lanes)):
+                self._session.execute("lock_lane", lane=lane)
+
+    def add(self, job: NewJob, now: int) -> AddedJob:
+        if job.key is not None and (known := self._session.one("job_by_key", key=job.key)):
+            return AddedJob(known["id"], known["position"], created=False)
+        job_id = self._session.new_id()
+        lane = job.lane if job.lane is not None else f"job:{job_id}"
+        run_at = now if job.run_at is None else job.run_at
+        position, ready = self._enter(lane, run_at, now)
+        self._session.execute(
+            "add_job",
+            id=job_id,
+            kind=job.kind,
+            pool=pool_of(job.kind, job.priority),
+            priority=int(job.priority),
+            rank=rank_of(job.priority, now),
+            lane=lane,
+            position=position,
+            ready=ready,
+            run_at=run_at,
+            key=job.key,
+            key_live=int(job.key_live),
+            agent_id=job.agent_id,
+            principal_id=job.principal_id,
+            message_id=job.message_id,
+            execution_id=job.execution_id,
+            delivery_id=job.delivery_id,
+            tokens=job.tokens,
+            payload=dump(dict(job.payload)),
+            now=now,
+        )
+        return AddedJob(job_id, position)
+
+    def get(self, job_id: str) -> Job | None:
+        row = self._session.one("get_job", id=job_id)
+        return job_of(row) if row else None
+
+    def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
+        rows = self._session.rows(
+            "claim_jobs",
+            work=slots.work,
+            background=slots.background,
+            delivery=slots.delivery,
+            owner=owner,
+            node=node,
+            now=now,
+            lease_until=lease_until,
+        )
+        return sorted(map(job_of, rows), key=lambda job: (job.rank, job.id))
+
+    def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
+        return {
+            job_id
+            for job_id in sorted(job_ids)
+            if self._session.one("extend_lease", id=job_id, owner=owner, lease_until=lease_until)
+        }
+
+    def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
+        self.lock([job.lane])
+        match outcome:
+            case Done():
+                return self._end(job, JobStatus.DONE, None, None, now)
+            case Failed(reason=reason, error=error):
+                return self._end(job, JobStatus.FAILED, reason, error, now)
+            case Retry(run_at=run_at, error=error):
+                return self._postpone(job, run_at, now, attempts=1, error=error, reason="retry")
+            case Snooze(run_at=run_at, reason=reason):
+                return self._postpone(job, run_at, now, attempts=0, error=None, reason=reason)
+            case HandedBack():
+                return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
+
+    def rescue(self, node: str, boot: str, now: int) -> list[Job]:
+        rescued = [job_of(row) for row in self._session.rows("rescue_jobs", node=node, boot=boot, now=now)]
+        for job in rescued:
+            self._announce(job.run_at, now)
+        return sorted(rescued, key=lambda job: (job.rank, job.id))
+
+    def cancel(self, job_id: str, now: int) -> Job | None:
+        job = self._locked(job_id)
+        if job is None or job.status not in {JobStatus.PENDING, JobStatus.RUNNING}:
+            return None
+        head = self._session.one("head_of_lane", lane=job.lane)
+        self._session.execute("cancel_job", id=job_id, now=now)
+        self._session.notices.ended.append(job_id)
+        self._leave(job.lane, 1, now, promote=head is not None and head["id"] == job_id)
+        return job
+
+    def requeue(self, job_id: str, now: int) -> Job | None:
+        job = self._locked(job_id)
+        if job is None or job.status is not JobStatus.FAILED:
+            return None
+        position, ready = self._enter(job.lane, now, now)
+        self._session.execute(
+            "requeue_job", id=job_id, position=position, ready=ready, rank=rank_of(job.priority, now), now=now
+        )
+        return job
+
+    def delete(self, job_id: str) -> bool:
+        return self._session.one("delete_job", id=job_id) is not None
+
+    def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
+        self.lock([head.lane])
+        tokens = head.tokens
+        folded: list[Job] = []
+        for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
+            tokens += row["tokens"]
+            same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
+            if not same or tokens > max_tokens:
+                break
+            self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
+            if (job := self.get(row["id"])) is not None:
+                folded.append(job)
+        if folded:
+            self._session.one("leave_lane", lane=head.lane, count=len(folded))
+        return folded
+
+    def live_of_execution(self, execution_id: str) -> list[Job]:
+        return [job_of(row) for row in self._session.rows("live_of_execution", execution_id=execution_id)]
+
+    def head_of_lane(self, lane: str) -> Job | None:
+        row = self._session.one("head_of_lane", lane=lane)
+        return job_of(row) if row else None
+
+    def wake(self, now: int) -> int:
+        self._session.notices.touched = True
+        return self._session.execute("wake_jobs", now=now)
+
+    def held(self, job: Job) -> bool:
+        return self._session.one("hold_job", id=job.id, owner=job.owner, claim=job.claim) is not None
+
+    def next_due(self) -> int | None:
+        row = self._session.one("next_due_job")
+        return row["run_at"] if row else None
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_jobs", before=before, limit=limit)
+
+    # -- lanes ---------------------------------------------------------------------------------------------
+
+    def _enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
+        """Position in the lane and the value of `ready` for a job that joins its tail."""
+        row = self._session.one("enter_lane", lane=lane)
+        assert row is not None  # noqa: S101 an upsert returns its row
+        if row["live"] > 1:
+            return row["tail"], 0
+        self._announce(run_at, now)
+        return row["tail"], 1 if run_at <= now else 2
+
+    def _leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
+        row = self._session.one("leave_lane", lane=lane, count=count)
+        if row is not None and row["live"] <= 0:
+            self._session.execute("drop_lane", lane=lane)
+        elif promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
+            self._announce(promoted["run_at"], now)
+
+    def _announce(self, run_at: int, now: int) -> None:
+        """A head has come to stand: claimable at once, or at `run_at`."""
+        if run_at <= now:
+            self._session.notices.touched = True
+        else:
+            self._session.notices.due(run_at)
+
+    def _locked(self, job_id: str) -> Job | None:
+        job = self.get(job_id)
+        if job is not None and self._session.locks_rows:
+            self.lock([job.lane])
+            job = self.get(job_id)
+        return job
+
+    # -- settlements ---------------------------------------------------------------------------------------
+
+    def _end(self, job: Job, status: JobStatus, reason: str | None, error: str | None, now: int) -> bool:
+        if not self._fenced("end_job", job, status=status, reason=reason, error=error, now=now):
+            return False
+        self._leave(job.lane, 1, now, promote=True)
+        return True
+
+    def _postpone(
+        self, job: Job, run_at: int, now: int, *, attempts: int, error: str | None, reason: str | None
+    ) -> bool:
+        ready = 1 if run_at <= now else 2
+        held = self._fenced(
+            "postpone_job", job, ready=ready, run_at=run_at, attempts=attempts, error=error, reason=reason
+        )
+        if held:
+            self._announce(run_at, now)
+        return held
+
+    def _fenced(self, query: str, job: Job, **values: Any) -> bool:
+        held = self._session.one(query, id=job.id, owner=job.owner, claim=job.claim, **values) is not None
+        if held:
+            self._session.notices.ended.append(job.id)
+        return held

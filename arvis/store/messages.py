@@ -1,0 +1,286 @@
+"""Conversations, messages, their timeline notes, deliveries and usage over SQL."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arvis.domain.conversations import Conversation
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    Delivery,
+    DeliveryState,
+    MessageStatus,
+    Role,
+    StoredMessage,
+)
+from arvis.domain.runs import ModelCall
+from arvis.store.session import Row, Session, dump
+
+
+def address_of(row: Row) -> Address:
+    return Address(row["platform"], row["connector"], row["channel"], row["thread"])
+
+
+def place(address: Address) -> dict[str, str]:
+    return {
+        "platform": address.platform,
+        "connector": address.connector,
+        "channel": address.channel,
+        "thread": address.thread,
+    }
+
+
+def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessage:
+    return StoredMessage(
+        id=row["id"],
+        conversation_id=row["conversation_id"],
+        role=Role(row["role"]),
+        content=row["content"],
+        tokens=row["tokens"],
+        status=MessageStatus(row["status"]),
+        address=address_of(row),
+        principal_id=row["principal_id"],
+        user_name=row["user_name"],
+        agent_id=row["agent_id"],
+        execution_id=row["execution_id"],
+        turn=row["turn"],
+        created_at=row["created_at"],
+        reason=row["reason"],
+        route=row["route"],
+        reply_to=row["reply_to"],
+        position=row["position"],
+        attachments=tuple(attachments),
+    )
+
+
+def delivery_of(row: Row) -> Delivery:
+    return Delivery(
+        id=row["id"],
+        message_id=row["message_id"],
+        part=row["part"],
+        address=address_of(row),
+        seq=row["seq"],
+        content=row["content"],
+        reply_to=row["reply_to"],
+        answers=tuple(json.loads(row["answers"])),
+        agent=row["agent"],
+        state=DeliveryState(row["state"]),
+        created_at=row["created_at"],
+    )
+
+
+def conversation_of(row: Row) -> Conversation:
+    return Conversation(
+        id=row["id"],
+        agent_id=row["agent_id"],
+        address=address_of(row),
+        turns=row["turns"],
+        created_at=row["created_at"],
+    )
+
+
+class SqlMessages:
+    """`Messages` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:
+        row = self._session.one(
+            "message_by_event",
+            platform=address.platform,
+            connector=address.connector,
+            channel=address.channel,
+            event_id=event_id,
+        )
+        return message_of(row) if row else None
+
+    def get(self, message_id: str) -> StoredMessage | None:
+        row = self._session.one("get_message", id=message_id)
+        return message_of(row) if row else None
+
+    def add(self, message: StoredMessage, *, event_id: str | None = None) -> None:
+        self._session.execute(
+            "add_message",
+            id=message.id,
+            conversation_id=message.conversation_id,
+            role=message.role,
+            content=message.content,
+            tokens=message.tokens,
+            status=message.status,
+            reason=message.reason,
+            route=message.route,
+            **place(message.address),
+            event_id=event_id,
+            principal_id=message.principal_id,
+            user_name=message.user_name,
+            agent_id=message.agent_id,
+            execution_id=message.execution_id,
+            position=message.position,
+            turn=message.turn,
+            reply_to=message.reply_to,
+            created_at=message.created_at,
+        )
+
+    def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None:
+        for ordinal, attachment in enumerate(attachments):
+            self._session.execute(
+                "add_attachment",
+                message_id=message_id,
+                ordinal=ordinal,
+                filename=attachment.filename,
+                content_type=attachment.content_type,
+                size=attachment.size,
+                sha256=attachment.sha256,
+            )
+
+    def of_turn(self, execution_id: str) -> list[StoredMessage]:
+        files: dict[str, list[Attachment]] = defaultdict(list)
+        for row in self._session.rows("attachments_of_turn", execution_id=execution_id):
+            files[row["message_id"]].append(
+                Attachment(row["filename"], row["content_type"], row["size"], row["sha256"])
+            )
+        rows = self._session.rows("messages_of_turn", execution_id=execution_id)
+        return [message_of(row, files.get(row["id"], ())) for row in rows]
+
+    def join_turn(self, joining: str, execution_id: str) -> None:
+        self._session.execute("join_turn", joining=joining, execution_id=execution_id)
+
+    def settle_turn(
+        self, execution_id: str, status: MessageStatus, *, reason: str | None, turn: int | None, reply_id: str | None
+    ) -> None:
+        self._session.execute(
+            "settle_turn", execution_id=execution_id, status=status, reason=reason, turn=turn, reply_id=reply_id
+        )
+
+    def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
+        self._session.execute("mark_turn", execution_id=execution_id, status=status, reason=reason)
+
+    def reopen_turn(self, execution_id: str) -> None:
+        self._session.execute("supersede_notice", execution_id=execution_id)
+        self._session.execute("reopen_turn", execution_id=execution_id)
+
+    def history(self, conversation_id: str, limit: int) -> list[StoredMessage]:
+        rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
+        return [message_of(row) for row in reversed(rows)]
+
+
+class SqlConversations:
+    """`Conversations` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def open(self, agent_id: str, address: Address, now: int) -> Conversation:
+        row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
+        if row is not None:
+            return conversation_of(row)
+        conversation = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now)
+        self._session.execute(
+            "add_conversation", id=conversation.id, agent_id=agent_id, now=now, **place(address)
+        )
+        return conversation
+
+    def get(self, conversation_id: str) -> Conversation | None:
+        row = self._session.one("get_conversation", id=conversation_id)
+        return conversation_of(row) if row else None
+
+    def in_place(self, address: Address) -> list[Conversation]:
+        return [conversation_of(row) for row in self._session.rows("conversations_in_place", **place(address))]
+
+    def next_turn(self, conversation_id: str, now: int) -> int:
+        row = self._session.one("next_turn", id=conversation_id, now=now)
+        assert row is not None  # noqa: S101 conversations are never deleted
+        turns: int = row["turns"]
+        return turns
+
+
+class SqlDeliveries:
+    """`Deliveries` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def next_seq(self, address: Address) -> int:
+        row = self._session.one(
+            "next_seq", platform=address.platform, connector=address.connector, channel=address.channel
+        )
+        assert row is not None  # noqa: S101 an upsert returns its row
+        seq: int = row["seq"]
+        return seq
+
+    def add(self, delivery: Delivery) -> None:
+        self._session.execute(
+            "add_delivery",
+            id=delivery.id,
+            message_id=delivery.message_id,
+            part=delivery.part,
+            **place(delivery.address),
+            seq=delivery.seq,
+            content=delivery.content,
+            reply_to=delivery.reply_to,
+            answers=dump(list(delivery.answers)),
+            agent=delivery.agent,
+            state=delivery.state,
+            created_at=delivery.created_at,
+        )
+
+    def get(self, delivery_id: str) -> Delivery | None:
+        row = self._session.one("get_delivery", id=delivery_id)
+        return delivery_of(row) if row else None
+
+    def set_state(
+        self,
+        delivery_id: str,
+        state: DeliveryState,
+        now: int,
+        *,
+        platform_id: str | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._session.execute(
+            "set_delivery_state", id=delivery_id, state=state, now=now, platform_id=platform_id, error=error
+        )
+
+
+class SqlTimeline:
+    """`Timeline` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None:
+        for message_id in message_ids:
+            self._session.execute(
+                "add_note", id=self._session.new_id(), message_id=message_id, at=now, step=step, data=dump(dict(data))
+            )
+
+
+class SqlUsage:
+    """`Usage` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add(self, call: ModelCall, *, execution_id: str, job_id: str, agent_id: str | None) -> None:
+        self._session.execute(
+            "add_usage",
+            id=call.id,
+            execution_id=execution_id,
+            job_id=job_id,
+            agent_id=agent_id,
+            account=call.account,
+            provider=call.provider,
+            model=call.model,
+            input_tokens=call.input_tokens,
+            output_tokens=call.output_tokens,
+            cost_micros=call.cost_micros,
+            started_at=call.started_at,
+            duration_ms=call.duration_ms,
+            error=call.error,
+            detail=call.detail,
+        )

@@ -1,0 +1,100 @@
+"""Numbered SQL files, applied forward only, one transaction each; the way back is the snapshot taken before.
+
+A file that has landed is never edited: its checksum is kept and compared. A database written by a newer Arvis is
+refused (reliability.md H28).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import arvis
+from arvis.domain.errors import MigrationFailed, SchemaTooNew
+
+_POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def statements(self, *, postgres: bool) -> Iterator[str]:
+        """The statements one by one, in the database's spelling of three words of DDL."""
+        lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
+        statement = ""
+        for line in lines:
+            statement += line + "\n"
+            if statement.strip() and sqlite3.complete_statement(statement):
+                yield _for_postgres(statement) if postgres else statement
+                statement = ""
+
+
+class MigrationTarget(Protocol):
+    """A database as the runner needs it."""
+
+    @property
+    def is_postgres(self) -> bool: ...
+
+    def applied(self) -> dict[str, str]:
+        """Checksums of the migrations that ran, by name (creates the table of migrations if needed)."""
+        ...
+
+    def snapshot(self, before: str) -> None:
+        """Keep a copy of a database that holds something, named after the migration to come."""
+        ...
+
+    def apply(self, migration: Migration) -> None:
+        """Run it and note it, in one transaction, unless another process has meanwhile."""
+        ...
+
+
+def available() -> list[Migration]:
+    """The migrations that travel with this Arvis, in order."""
+    package = Path(arvis.__file__).parent
+    inside, beside = package / "_migrations", package.parent / "migrations"
+    folder = inside if inside.is_dir() else beside
+    return [Migration(path.stem, path.read_text("utf-8")) for path in sorted(folder.glob("[0-9]*.sql"))]
+
+
+def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[str]:
+    """Bring a database up to date; the names of the migrations that ran now."""
+    applied = target.applied()
+    _check(applied, migrations)
+    missing = [migration for migration in migrations if migration.name not in applied]
+    if missing and applied:
+        target.snapshot(missing[0].name)
+    for migration in missing:
+        target.apply(migration)
+    return [migration.name for migration in missing]
+
+
+def _check(applied: dict[str, str], migrations: Sequence[Migration]) -> None:
+    known = {migration.name: migration.checksum for migration in migrations}
+    if unknown := sorted(applied.keys() - known.keys()):
+        raise SchemaTooNew(
+            "The database was written by a newer Arvis",
+            why=f"it has the migration {unknown[-1]}, which this version does not know",
+            fix="install that version again, or restore the snapshot that was taken before the migration",
+        )
+    for name, checksum in applied.items():
+        if known[name] != checksum:
+            raise MigrationFailed(
+                f"The migration {name} is not the one that ran on this database",
+                why="its file was changed after it had landed",
+                fix="restore the file and put the change into a new migration",
+            )
+
+
+def _for_postgres(statement: str) -> str:
+    return re.sub(r"\b(INTEGER|BLOB|STRICT)\b", lambda match: _POSTGRES_WORDS[match.group()], statement)

@@ -1,0 +1,184 @@
+"""Principals, agents, logins and settings over SQL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.ports.store import LoginSession
+from arvis.store.session import Row, Session, dump
+
+
+def principal_of(row: Row) -> Principal:
+    return Principal(row["id"], row["platform"], row["user_id"], row["name"], PrincipalRole(row["role"]))
+
+
+def agent_of(row: Row) -> Agent:
+    return Agent(
+        id=row["id"],
+        slug=row["slug"],
+        name=row["name"],
+        role=row["role"],
+        description=row["description"],
+        prompt=row["prompt"],
+        model=row["model"],
+        fallbacks=tuple(json.loads(row["fallbacks"])),
+        tools=tuple(json.loads(row["tools"])),
+        graph=row["graph"],
+        completion=row["completion"],
+        context_tokens=row["context_tokens"],
+        timezone=row["timezone"],
+        allow_users=tuple(json.loads(row["allow_users"])),
+        status=AgentStatus(row["status"]),
+    )
+
+
+def binding_of(row: Row) -> Binding:
+    return Binding(row["platform"], row["channel"], row["agent_id"], Permission(row["permission"]))
+
+
+def _columns_of(agent: Agent) -> dict[str, object]:
+    return {
+        "id": agent.id,
+        "slug": agent.slug,
+        "name": agent.name,
+        "role": agent.role,
+        "description": agent.description,
+        "prompt": agent.prompt,
+        "model": agent.model,
+        "fallbacks": dump(list(agent.fallbacks)),
+        "tools": dump(list(agent.tools)),
+        "graph": agent.graph,
+        "completion": agent.completion,
+        "context_tokens": agent.context_tokens,
+        "timezone": agent.timezone,
+        "allow_users": dump(list(agent.allow_users)),
+        "status": agent.status,
+    }
+
+
+class SqlPrincipals:
+    """`Principals` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def find(self, platform: str, user_id: str) -> Principal | None:
+        row = self._session.one("find_principal", platform=platform, user_id=user_id)
+        return principal_of(row) if row else None
+
+    def get(self, principal_id: str) -> Principal | None:
+        row = self._session.one("get_principal", id=principal_id)
+        return principal_of(row) if row else None
+
+    def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
+        known = self.find(platform, user_id)
+        if known is None:
+            made = Principal(self._session.new_id(), platform, user_id, name, role or PrincipalRole.MEMBER)
+            self._session.execute(
+                "add_principal", id=made.id, platform=platform, user_id=user_id, name=name, role=made.role, now=now
+            )
+            return made
+        blocked = known.role is PrincipalRole.BLOCKED
+        current = replace(known, name=name, role=known.role if blocked or role is None else role)
+        if current != known:
+            self._update(current, now)
+        return current
+
+    def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None:
+        if (known := self.get(principal_id)) is not None:
+            self._update(replace(known, role=role), now)
+
+    def _update(self, principal: Principal, now: int) -> None:
+        self._session.execute(
+            "update_principal", id=principal.id, name=principal.name, role=principal.role, now=now
+        )
+
+
+class SqlAgents:
+    """`Agents` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, agent_id: str) -> Agent | None:
+        row = self._session.one("get_agent", id=agent_id)
+        return agent_of(row) if row else None
+
+    def by_slug(self, slug: str) -> Agent | None:
+        row = self._session.one("agent_by_slug", slug=slug)
+        return agent_of(row) if row else None
+
+    def all(self) -> list[Agent]:
+        return [agent_of(row) for row in self._session.rows("all_agents")]
+
+    def add(self, agent: Agent, now: int) -> None:
+        self._session.execute("add_agent", **_columns_of(agent), now=now)
+
+    def update(self, agent: Agent, now: int) -> None:
+        self._session.execute("update_agent", **_columns_of(agent), now=now)
+
+    def binding_at(self, platform: str, channel: str) -> Binding | None:
+        row = self._session.one("binding_at", platform=platform, channel=channel)
+        return binding_of(row) if row else None
+
+    def bindings(self, agent_id: str | None = None) -> list[Binding]:
+        if agent_id is None:
+            return [binding_of(row) for row in self._session.rows("bindings")]
+        return [binding_of(row) for row in self._session.rows("bindings_of_agent", agent_id=agent_id)]
+
+    def bind(self, binding: Binding, now: int) -> None:
+        self._session.execute(
+            "add_binding",
+            platform=binding.platform,
+            channel=binding.channel,
+            agent_id=binding.agent_id,
+            permission=binding.permission,
+            now=now,
+        )
+
+
+class SqlLogins:
+    """`Logins` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def add_code(self, code_hash: str, expires_at: int, now: int) -> None:
+        self._session.execute("drop_old_login_codes", now=now)
+        self._session.execute("add_login_code", code_hash=code_hash, expires_at=expires_at)
+
+    def use_code(self, code_hash: str, now: int) -> bool:
+        return self._session.one("use_login_code", code_hash=code_hash, now=now) is not None
+
+    def open_session(self, token_hash: str, principal_id: str, now: int) -> None:
+        self._session.execute("add_session", token_hash=token_hash, principal_id=principal_id, now=now)
+
+    def session(self, token_hash: str) -> LoginSession | None:
+        row = self._session.one("get_session", token_hash=token_hash)
+        if row is None:
+            return None
+        principal = SqlPrincipals(self._session).get(row["principal_id"])
+        return LoginSession(principal, row["created_at"], row["seen_at"]) if principal else None
+
+    def touch(self, token_hash: str, now: int) -> None:
+        self._session.execute("touch_session", token_hash=token_hash, now=now)
+
+    def close_session(self, token_hash: str) -> None:
+        self._session.execute("delete_session", token_hash=token_hash)
+
+
+class SqlSettings:
+    """`Settings` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, key: str) -> str | None:
+        row = self._session.one("get_setting", key=key)
+        return row["value"] if row else None
+
+    def put(self, key: str, value: str, now: int) -> None:
+        self._session.execute("put_setting", key=key, value=value, now=now)

@@ -1,0 +1,53 @@
+"""PostgreSQL as a target of migrations. The transaction is the way back; `doctor` asks for a dump."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg.rows import dict_row
+
+from arvis.domain.errors import MigrationFailed, StoreError
+from arvis.store.migrations import Migration
+from arvis.store.session import PostgresDialect, load_queries
+
+
+class PostgresTarget:
+    """`MigrationTarget` over a connection of its own. `now` in ms."""
+
+    is_postgres = True
+
+    def __init__(self, *, url: str, now: int) -> None:
+        self._url = url
+        self._now = now
+        self._queries = {name: text.encode() for name, text in load_queries(PostgresDialect()).items()}
+
+    def applied(self) -> dict[str, str]:
+        try:
+            with psycopg.connect(self._url, row_factory=dict_row) as connection:
+                connection.execute(self._queries["create_migrations"])
+                rows = connection.execute(self._queries["applied_migrations"]).fetchall()
+        except psycopg.Error as error:
+            raise StoreError(
+                "PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration"
+            ) from error
+        return {row["name"]: row["checksum"] for row in rows}
+
+    def snapshot(self, before: str) -> None:
+        """None is taken: DDL is transactional here, and a dump is the operator's."""
+
+    def apply(self, migration: Migration) -> None:
+        try:
+            with psycopg.connect(self._url, row_factory=dict_row) as connection:
+                connection.execute(self._queries["lock_migrations"])
+                applied = connection.execute(self._queries["applied_migrations"]).fetchall()
+                if migration.name in {row["name"] for row in applied}:
+                    return
+                for statement in migration.statements(postgres=True):
+                    connection.execute(statement.encode())
+                note = {"name": migration.name, "checksum": migration.checksum, "now": self._now}
+                connection.execute(self._queries["add_migration"], note)
+        except psycopg.Error as error:
+            raise MigrationFailed(
+                f"The migration {migration.name} did not run",
+                why=str(error),
+                fix="nothing was changed; report it, or go back to the version that ran before",
+            ) from error

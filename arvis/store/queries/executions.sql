@@ -1,0 +1,89 @@
+-- name: add_execution
+INSERT INTO executions (
+    id, graph, version, state, status, result, lane, priority, principal_id, parent_wait, steps, created_at,
+    updated_at
+) VALUES (
+    :id, :graph, :version, :state, 'running', 'null', :lane, :priority, :principal_id, :parent_wait, 0, :now, :now
+);
+
+-- name: get_execution
+SELECT * FROM executions WHERE id = :id;
+
+-- name: save_execution
+UPDATE executions
+SET version = :version, state = :state, status = :status, result = :result, steps = :steps, error = :error,
+    updated_at = :updated_at
+WHERE id = :id;
+
+-- name: set_execution_status
+UPDATE executions SET status = :status, error = :error, updated_at = :now WHERE id = :id;
+
+-- name: delete_execution_cursors
+DELETE FROM cursors WHERE execution_id = :execution_id;
+
+-- name: delete_execution
+-- Only before its first step: the message has joined another turn.
+DELETE FROM executions WHERE id = :id AND steps = 0;
+
+-- name: cursors_of
+SELECT * FROM cursors WHERE execution_id = :execution_id ORDER BY id;
+
+-- name: put_cursor
+INSERT INTO cursors (id, execution_id, node, value, repeats, visits, wait_id)
+VALUES (:id, :execution_id, :node, :value, :repeats, :visits, :wait_id)
+ON CONFLICT (id) DO UPDATE
+SET node = excluded.node, value = excluded.value, repeats = excluded.repeats, visits = excluded.visits,
+    wait_id = excluded.wait_id;
+
+-- name: delete_cursor
+DELETE FROM cursors WHERE id = :id;
+
+-- name: add_step
+INSERT INTO steps (execution_id, number, node, decision, changes, at)
+VALUES (:execution_id, :number, :node, :decision, :changes, :at);
+
+-- name: effects_of
+SELECT * FROM effects WHERE execution_id = :execution_id ORDER BY visit, name;
+
+-- name: put_effect
+INSERT INTO effects (execution_id, cursor_id, visit, name, state, result, at)
+VALUES (:execution_id, :cursor_id, :visit, :name, :state, :result, :at)
+ON CONFLICT (execution_id, cursor_id, visit, name) DO UPDATE
+SET state = excluded.state, result = excluded.result, at = excluded.at;
+
+-- name: children_of
+SELECT executions.* FROM executions
+JOIN waits ON waits.id = executions.parent_wait
+WHERE waits.execution_id = :execution_id
+ORDER BY executions.id;
+
+-- name: add_wait
+INSERT INTO waits (id, execution_id, cursor_id, kind, prompt, choices, subject, lane, asked_at, expires_at)
+SELECT :id, executions.id, :cursor_id, :kind, :prompt, :choices, :subject, executions.lane, CAST(:asked_at AS BIGINT),
+    CAST(:expires_at AS BIGINT)
+FROM executions WHERE executions.id = :execution_id;
+
+-- name: get_wait
+SELECT * FROM waits WHERE id = :id;
+
+-- name: waits_of
+SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
+
+-- name: open_wait_in_lane
+SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 1;
+
+-- name: answer_wait
+-- The first answer wins.
+UPDATE waits SET answer = :answer, answered_by = :answered_by, answered_at = :now
+WHERE id = :id AND answered_at IS NULL
+RETURNING id;
+
+-- name: close_waits
+UPDATE waits SET answered_by = 'closed', answered_at = :now WHERE execution_id = :execution_id AND answered_at IS NULL;
+
+-- name: due_waits
+SELECT * FROM waits WHERE answered_at IS NULL AND expires_at IS NOT NULL AND expires_at <= :now
+ORDER BY expires_at LIMIT :limit;
+
+-- name: next_due_wait
+SELECT expires_at FROM waits WHERE answered_at IS NULL AND expires_at IS NOT NULL ORDER BY expires_at LIMIT 1;

@@ -1,0 +1,141 @@
+-- name: lock_lane
+-- The lane's row is its mutex on both databases; PostgreSQL needs the lock before anything else of the lane.
+INSERT INTO lanes (lane, tail, live) VALUES (:lane, 0, 0)
+ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail;
+
+-- name: enter_lane
+INSERT INTO lanes (lane, tail, live) VALUES (:lane, 1, 1)
+ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail + 1, live = lanes.live + 1
+RETURNING tail, live;
+
+-- name: leave_lane
+UPDATE lanes SET live = live - :count WHERE lane = :lane RETURNING live;
+
+-- name: drop_lane
+-- An empty lane starts again at 1: nothing that waits can be overtaken, for nothing waits.
+DELETE FROM lanes WHERE lane = :lane AND live = 0;
+
+-- name: job_by_key
+SELECT id, position FROM jobs WHERE key = :key;
+
+-- name: add_job
+INSERT INTO jobs (
+    id, kind, status, pool, priority, rank, lane, position, ready, run_at, key, key_live, attempts, crashes, claim,
+    agent_id, principal_id, message_id, execution_id, delivery_id, tokens, payload, created_at
+) VALUES (
+    :id, :kind, 'pending', :pool, :priority, :rank, :lane, :position, :ready, :run_at, :key, :key_live, 0, 0, 0,
+    :agent_id, :principal_id, :message_id, :execution_id, :delivery_id, :tokens, :payload, :now
+);
+
+-- name: get_job
+SELECT * FROM jobs WHERE id = :id;
+
+-- name: claim_jobs
+-- Heads only, oldest rank first; interactive and background share the work slots, deliveries have their own.
+-- The lock clause stands in the innermost selects, where PostgreSQL allows it.
+WITH picked AS MATERIALIZED (
+    SELECT id FROM (
+        SELECT id FROM (
+            SELECT id, rank FROM (
+                SELECT id, rank FROM jobs WHERE ready = 1 AND pool = 'interactive'
+                ORDER BY rank, id LIMIT :work /*lock*/
+            ) AS interactive
+            UNION ALL
+            SELECT id, rank FROM (
+                SELECT id, rank FROM jobs WHERE ready = 1 AND pool = 'background'
+                ORDER BY rank, id LIMIT :background /*lock*/
+            ) AS background
+        ) AS work
+        ORDER BY rank, id LIMIT :work
+    ) AS chosen
+    UNION ALL
+    SELECT id FROM (
+        SELECT id FROM jobs WHERE ready = 1 AND pool = 'delivery' ORDER BY rank, id LIMIT :delivery /*lock*/
+    ) AS deliveries
+)
+UPDATE jobs
+SET status = 'running', ready = 3, owner = :owner, node = :node, claim = claim + 1, lease_until = :lease_until,
+    started_at = :now
+WHERE id IN (SELECT id FROM picked)
+RETURNING *, (SELECT lanes.live - 1 FROM lanes WHERE lanes.lane = jobs.lane) AS followers;
+
+-- name: extend_lease
+UPDATE jobs SET lease_until = :lease_until WHERE id = :id AND ready = 3 AND owner = :owner RETURNING id;
+
+-- name: hold_job
+SELECT id FROM jobs WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim /*hold*/;
+
+-- name: end_job
+-- Fenced by owner and claim: a worker whose lease was lost changes nothing. A key that guards only live jobs
+-- is given back.
+UPDATE jobs
+SET status = :status, ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
+    finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
+WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim
+RETURNING id;
+
+-- name: postpone_job
+-- It stays the head of its lane: the order of a chat is worth more than speed.
+UPDATE jobs
+SET status = 'pending', ready = :ready, owner = NULL, lease_until = NULL, run_at = :run_at,
+    attempts = attempts + :attempts, error = COALESCE(:error, error), reason = :reason
+WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim
+RETURNING id;
+
+-- name: promote_next
+UPDATE jobs SET ready = CASE WHEN run_at <= :now THEN 1 ELSE 2 END
+WHERE id = (
+    SELECT id FROM jobs WHERE lane = :lane AND ready = 0 AND status = 'pending' ORDER BY position LIMIT 1
+)
+RETURNING run_at;
+
+-- name: rescue_jobs
+-- What runs under an older boot of this node, or under an expired lease of another. Our own boot knows what it
+-- runs: a clock that jumps forward must not take its jobs away. The delays are those of queue.md.
+UPDATE jobs
+SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1,
+    run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
+    ready = CASE WHEN crashes BETWEEN 1 AND 3 THEN 2 ELSE 1 END
+WHERE ready = 3 AND owner <> :boot AND (lease_until < :now OR node = :node)
+RETURNING *;
+
+-- name: cancel_job
+UPDATE jobs
+SET status = 'cancelled', ready = 0, owner = NULL, lease_until = NULL, reason = 'cancelled', finished_at = :now,
+    key = CASE WHEN key_live = 1 THEN NULL ELSE key END
+WHERE id = :id AND status IN ('pending', 'running');
+
+-- name: requeue_job
+UPDATE jobs
+SET status = 'pending', position = :position, ready = :ready, rank = :rank, run_at = :now, attempts = 0,
+    crashes = 0, reason = NULL, finished_at = NULL, merged_into = NULL
+WHERE id = :id AND status = 'failed';
+
+-- name: delete_job
+DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled') RETURNING id;
+
+-- name: followers
+SELECT id, kind, principal_id, tokens FROM jobs
+WHERE lane = :lane AND ready = 0 AND status = 'pending'
+ORDER BY position LIMIT :limit;
+
+-- name: merge_job
+UPDATE jobs SET status = 'done', merged_into = :head, finished_at = :now WHERE id = :id;
+
+-- name: live_of_execution
+SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running') ORDER BY position LIMIT 100;
+
+-- name: head_of_lane
+SELECT * FROM jobs WHERE lane = :lane AND ready > 0;
+
+-- name: wake_jobs
+UPDATE jobs SET ready = 1 WHERE ready = 2 AND run_at <= :now;
+
+-- name: next_due_job
+SELECT run_at FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT 1;
+
+-- name: prune_jobs
+-- Ids begin with their time of making, so the oldest lie at the front of the primary key.
+DELETE FROM jobs WHERE id IN (
+    SELECT id FROM jobs WHERE finished_at IS NOT NULL AND finished_at < :before ORDER BY id LIMIT :limit
+);

@@ -1,0 +1,108 @@
+-- name: message_by_event
+-- The inbox key: the same platform event is one message, for ever.
+SELECT * FROM messages
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND event_id = :event_id;
+
+-- name: get_message
+SELECT * FROM messages WHERE id = :id;
+
+-- name: add_message
+INSERT INTO messages (
+    id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
+    principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at
+) VALUES (
+    :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
+    :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at
+);
+
+-- name: add_attachment
+INSERT INTO attachments (message_id, ordinal, filename, content_type, size, sha256)
+VALUES (:message_id, :ordinal, :filename, :content_type, :size, :sha256);
+
+-- name: attachments_of_turn
+SELECT attachments.* FROM attachments
+JOIN messages ON messages.id = attachments.message_id
+WHERE messages.execution_id = :execution_id AND messages.role = 'user'
+ORDER BY attachments.message_id, attachments.ordinal;
+
+-- name: messages_of_turn
+SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'user' ORDER BY position;
+
+-- name: join_turn
+UPDATE messages SET execution_id = :execution_id WHERE execution_id = :joining AND role = 'user';
+
+-- name: settle_turn
+UPDATE messages SET status = :status, reason = :reason, turn = :turn, answered_by = :reply_id
+WHERE execution_id = :execution_id AND role = 'user';
+
+-- name: mark_turn
+UPDATE messages SET status = :status, reason = :reason WHERE execution_id = :execution_id AND role = 'user';
+
+-- name: reopen_turn
+UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL
+WHERE execution_id = :execution_id AND role = 'user';
+
+-- name: supersede_notice
+UPDATE messages SET superseded = 1, turn = NULL WHERE execution_id = :execution_id AND role = 'notice' AND superseded = 0;
+
+-- name: history
+-- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
+SELECT * FROM messages WHERE conversation_id = :conversation_id AND turn IS NOT NULL
+ORDER BY turn DESC, position DESC LIMIT :limit;
+
+-- name: add_note
+INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, :at, :step, :data);
+
+-- name: open_conversation
+SELECT * FROM conversations
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
+    AND agent_id = :agent_id AND status = 'active';
+
+-- name: conversations_in_place
+SELECT * FROM conversations
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
+    AND status = 'active'
+ORDER BY id LIMIT 100;
+
+-- name: get_conversation
+SELECT * FROM conversations WHERE id = :id;
+
+-- name: add_conversation
+INSERT INTO conversations (
+    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at
+) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now);
+
+-- name: next_turn
+-- A counter row, because neither ids nor clocks follow the order of commits.
+UPDATE conversations SET turns = turns + 1, last_message_at = :now WHERE id = :id RETURNING turns;
+
+-- name: next_seq
+INSERT INTO channels (platform, connector, channel, seq) VALUES (:platform, :connector, :channel, 1)
+ON CONFLICT (platform, connector, channel) DO UPDATE SET seq = channels.seq + 1
+RETURNING seq;
+
+-- name: add_delivery
+INSERT INTO deliveries (
+    id, message_id, part, platform, connector, channel, thread, seq, content, reply_to, answers, agent, state,
+    created_at
+) VALUES (
+    :id, :message_id, :part, :platform, :connector, :channel, :thread, :seq, :content, :reply_to, :answers, :agent,
+    :state, :created_at
+);
+
+-- name: get_delivery
+SELECT * FROM deliveries WHERE id = :id;
+
+-- name: set_delivery_state
+UPDATE deliveries
+SET state = :state, settled_at = :now, platform_id = COALESCE(:platform_id, platform_id), error = :error
+WHERE id = :id;
+
+-- name: add_usage
+INSERT INTO usage (
+    id, execution_id, job_id, agent_id, account, provider, model, input_tokens, output_tokens, cost_micros,
+    started_at, duration_ms, error, detail
+) VALUES (
+    :id, :execution_id, :job_id, :agent_id, :account, :provider, :model, :input_tokens, :output_tokens,
+    :cost_micros, :started_at, :duration_ms, :error, :detail
+);

@@ -1,0 +1,12 @@
+-- name: create_migrations
+CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL);
+
+-- name: lock_migrations
+-- SQLite's writing transaction already keeps everybody else out.
+SELECT 1 AS locked;
+
+-- name: applied_migrations
+SELECT name, checksum FROM migrations ORDER BY name;
+
+-- name: add_migration
+INSERT INTO migrations (name, checksum, applied_at) VALUES (:name, :checksum, :now);

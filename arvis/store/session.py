@@ -1,0 +1,134 @@
+"""Named queries and the session they run in: the seam between repositories and the two databases.
+
+Repositories see `rows`, `one`, `execute` and a query's name, never a connection; the dialect is parameter style
+and one lock clause.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Protocol
+
+
+class Row(Protocol):
+    """A row of either database: values by column name."""
+
+    def __getitem__(self, column: str, /) -> Any: ...
+
+    def keys(self) -> Iterable[str]: ...
+
+
+_HEADER = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]\w*)")
+
+
+class Dialect(Protocol):
+    """What differs between the databases, as data."""
+
+    @property
+    def name(self) -> str: ...
+
+    def text(self, sql: str) -> str:
+        """The portable text of a query in this database's spelling."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteDialect:
+    name: str = "sqlite"
+
+    def text(self, sql: str) -> str:
+        return sql
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDialect:
+    name: str = "postgres"
+
+    def text(self, sql: str) -> str:
+        locked = sql.replace("/*lock*/", "FOR UPDATE SKIP LOCKED").replace("/*hold*/", "FOR UPDATE").replace("%", "%%")
+        return _PARAMETER.sub(r"%(\1)s", locked)
+
+
+def load_queries(dialect: Dialect) -> dict[str, str]:
+    """Every named query in this dialect; a file in `queries/<dialect>/` overrides queries of the same name."""
+    folder = files("arvis.store") / "queries"
+    texts = [entry for entry in sorted(folder.iterdir(), key=lambda e: e.name) if entry.name.endswith(".sql")]
+    own = folder / dialect.name
+    if own.is_dir():
+        texts += sorted((e for e in own.iterdir() if e.name.endswith(".sql")), key=lambda e: e.name)
+    queries: dict[str, str] = {}
+    for text in texts:
+        queries.update(_parse(text.read_text("utf-8"), dialect))
+    return queries
+
+
+def _parse(text: str, dialect: Dialect) -> dict[str, str]:
+    parts = _HEADER.split(text)[1:]
+    return {
+        name: dialect.text(_without_comments(body)) for name, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _without_comments(body: str) -> str:
+    lines = [line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("--")]
+    return "\n".join(lines).rstrip(";")
+
+
+@dataclass(slots=True)
+class Notices:
+    """What a transaction did that the queue must hear of: heads came to stand (`touched`), running jobs ended,
+    and the soonest time (ms) at which something wants attention."""
+
+    touched: bool = False
+    ended: list[str] = field(default_factory=list)
+    due_at: int | None = None
+
+    def due(self, at: int) -> None:
+        self.due_at = at if self.due_at is None else min(self.due_at, at)
+
+    def mark(self) -> tuple[bool, int, int | None]:
+        """Where a script begins, for `back_to` when it is rolled back alone."""
+        return self.touched, len(self.ended), self.due_at
+
+    def back_to(self, mark: tuple[bool, int, int | None]) -> None:
+        self.touched, length, self.due_at = mark
+        del self.ended[length:]
+
+    def clear(self) -> None:
+        self.touched, self.due_at = False, None
+        self.ended.clear()
+
+
+class Session(Protocol):
+    """One open transaction."""
+
+    @property
+    def locks_rows(self) -> bool:
+        """Whether other writers work at the same moment, so that lanes must be locked."""
+        ...
+
+    def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
+
+    def one(self, query: str, **parameters: Any) -> Row | None: ...
+
+    def execute(self, query: str, **parameters: Any) -> int:
+        """Run a statement that returns no rows; how many rows it changed."""
+        ...
+
+    @property
+    def notices(self) -> Notices: ...
+
+    def new_id(self) -> str: ...
+
+
+def dump(value: Any) -> str:
+    """JSON as it is stored: compact, no NaN, keys in the order given."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+IdMaker = Callable[[], str]

@@ -1,0 +1,115 @@
+"""The store on SQLite: one writer thread, a few reader threads, blobs beside the database."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from arvis.ports.store import Claimer, Transaction
+from arvis.store.blobs import Blobs
+from arvis.store.session import IdMaker, SqliteDialect, load_queries
+from arvis.store.sqlite_session import SqliteSession, connect, store_error
+from arvis.store.transaction import SqlTransaction
+from arvis.store.writer import Submission, Writer, answer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+READERS = 2
+
+
+class SqliteStore:
+    """`Store` on one database file that no other process writes. `start` before use, `stop` at the end."""
+
+    shared = False
+
+    def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker) -> None:
+        queries = load_queries(SqliteDialect())
+        connection = connect(path, writing=True)
+        self._writer = Writer(
+            connection=connection, session=SqliteSession(connection=connection, queries=queries, new_id=new_id)
+        )
+        self._reads: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
+        self._readers = [
+            Reader(
+                connection=reading,
+                session=SqliteSession(connection=reading, queries=queries, new_id=new_id),
+                work=self._reads,
+            )
+            for reading in (connect(path, writing=False) for _ in range(READERS))
+        ]
+        self._blobs = blobs
+
+    def start(self) -> None:
+        self._writer.start()
+        for reader in self._readers:
+            reader.start()
+
+    async def stop(self) -> None:
+        """Commit what waits, fold the log into the database and close."""
+        for _ in self._readers:
+            self._reads.put(None)
+        for reader in self._readers:
+            await asyncio.to_thread(reader.join)
+        self._writer.stop()
+        await asyncio.to_thread(self._writer.join)
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        submission = _submission(script, *args, **kwargs)
+        self._writer.submit(submission)
+        result: R = await submission.future
+        return result
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        submission = _submission(script, *args, **kwargs)
+        self._reads.put(submission)
+        result: R = await submission.future
+        return result
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._writer.attend(claimer)
+
+    async def wait_for_change(self, timeout: float) -> bool:  # noqa: ASYNC109 the port's meaning: wait at most
+        await asyncio.sleep(timeout)
+        return False
+
+    async def put_blob(self, data: bytes) -> str:
+        return await self._blobs.put(data)
+
+
+class Reader(threading.Thread):
+    """Runs scripts that only read, each in a snapshot of its own that is given up at once."""
+
+    def __init__(
+        self, *, connection: sqlite3.Connection, session: SqliteSession, work: queue.SimpleQueue[Submission | None]
+    ) -> None:
+        super().__init__(name="arvis-reader", daemon=True)
+        self._connection = connection
+        self._transaction = SqlTransaction(session)
+        self._work = work
+
+    def run(self) -> None:
+        while (submission := self._work.get()) is not None:
+            self._connection.execute("BEGIN")
+            try:
+                submission.run(self._transaction)
+            except sqlite3.Error as error:
+                submission.error = store_error(error)
+            except Exception as error:  # noqa: BLE001 a script's error belongs to its caller
+                submission.error = error
+            finally:
+                self._connection.execute("ROLLBACK")
+            answer([submission])
+        self._connection.close()
+
+
+def _submission(
+    script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
+) -> Submission:
+    loop = asyncio.get_running_loop()
+    return Submission(lambda transaction: script(transaction, *args, **kwargs), loop, loop.create_future())

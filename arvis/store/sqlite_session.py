@@ -1,0 +1,58 @@
+"""A SQLite connection and the session over it (standard `sqlite3`, WAL, `synchronous=FULL`)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.errors import DiskFull, StoreError
+from arvis.store.session import IdMaker, Notices, Row
+
+
+def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
+    """A connection with the pragmas that the contract rests on; transactions are begun by hand."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
+    connection.row_factory = sqlite3.Row
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if writing:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        # The writer checkpoints between groups, never inside a commit that somebody waits for.
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    else:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+class SqliteSession:
+    """The session of one connection; `notices` gathers what the open group did."""
+
+    locks_rows = False
+
+    def __init__(self, *, connection: sqlite3.Connection, queries: Mapping[str, str], new_id: IdMaker) -> None:
+        self._connection = connection
+        self._queries = queries
+        self.new_id = new_id
+        self.notices = Notices()
+
+    def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
+        return self._connection.execute(self._queries[query], parameters).fetchall()
+
+    def one(self, query: str, **parameters: Any) -> Row | None:
+        # Read to the end: a statement that is left open keeps its transaction's snapshot.
+        rows = self._connection.execute(self._queries[query], parameters).fetchall()
+        return rows[0] if rows else None
+
+    def execute(self, query: str, **parameters: Any) -> int:
+        return self._connection.execute(self._queries[query], parameters).rowcount
+
+
+def store_error(error: sqlite3.Error) -> StoreError:
+    """What the database said, as an error of ours."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        return DiskFull("Nothing can be written", why="the disk is full", fix="free some space; Arvis resumes by itself")
+    return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

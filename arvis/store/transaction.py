@@ -1,0 +1,31 @@
+"""One transaction as scripts see it: every repository over one session."""
+
+from __future__ import annotations
+
+from arvis.store.executions import SqlExecutions, SqlWaits
+from arvis.store.jobs import SqlJobs
+from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlTimeline, SqlUsage
+from arvis.store.people import SqlAgents, SqlLogins, SqlPrincipals, SqlSettings
+from arvis.store.session import Session
+
+
+class SqlTransaction:
+    """`Transaction` over a session. One object serves a connection for its whole life: it holds no state."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.jobs = SqlJobs(session)
+        self.messages = SqlMessages(session)
+        self.conversations = SqlConversations(session)
+        self.principals = SqlPrincipals(session)
+        self.agents = SqlAgents(session)
+        self.executions = SqlExecutions(session)
+        self.waits = SqlWaits(session)
+        self.deliveries = SqlDeliveries(session)
+        self.timeline = SqlTimeline(session)
+        self.usage = SqlUsage(session)
+        self.logins = SqlLogins(session)
+        self.settings = SqlSettings(session)
+
+    def new_id(self) -> str:
+        return self._session.new_id()

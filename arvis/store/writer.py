@@ -1,0 +1,198 @@
+"""The one writer: a thread that runs transaction scripts in groups and commits each group once.
+
+Group commit gives one fsync for many chats. The writer takes what waits and never lingers for more; when jobs were
+added or settled it claims the next ones in the same commit. It must never run anything but scripts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.domain.jobs import Job
+from arvis.ports.store import Claimer, Slots, Transaction
+from arvis.store.sqlite_session import SqliteSession, store_error
+from arvis.store.transaction import SqlTransaction
+
+GROUP_SIZE = 64
+GROUP_SECONDS = 0.010
+#: Row changes after which the log is folded back into the database: soon when idle, at the latest under load.
+CHECKPOINT_IDLE = 2_000
+CHECKPOINT_BUSY = 20_000
+
+
+@dataclass(slots=True, eq=False)
+class Submission:
+    """A script that waits for its commit, and whom to tell."""
+
+    script: Callable[[Transaction], Any] = field(repr=False)
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def run(self, transaction: Transaction) -> None:
+        self.result = self.error = None
+        self.result = checked(self.script(transaction))
+
+    def resolve(self) -> None:
+        """On the event loop. A waiter that was cancelled must not strand the others."""
+        if self.future.done():
+            return
+        if isinstance(self.error, StopIteration):
+            self.error = RuntimeError("a script raised StopIteration")
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def checked(result: Any) -> Any:
+    """Refuse what cannot be the result of a script: it would do its work after the commit."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise TypeError("a script is a plain function: it returned a coroutine")
+    if inspect.isgenerator(result) or inspect.isawaitable(result) or isinstance(result, sqlite3.Cursor):
+        raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
+    return result
+
+
+class _TransactionEnded(Exception):
+    """SQLite itself ended the transaction (disk full, interrupt): nothing of the group was kept."""
+
+
+class Writer(threading.Thread):
+    """Owns the writing connection for its whole life."""
+
+    def __init__(self, *, connection: sqlite3.Connection, session: SqliteSession) -> None:
+        super().__init__(name="arvis-writer", daemon=True)
+        self._connection = connection
+        self._session = session
+        self._transaction = SqlTransaction(session)
+        self._waiting: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
+        self._claimer: Claimer | None = None
+        self._changes_at_checkpoint = 0
+
+    def submit(self, submission: Submission) -> None:
+        self._waiting.put(submission)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._claimer = claimer
+
+    def stop(self) -> None:
+        """Finish what waits, then end."""
+        self._waiting.put(None)
+
+    def run(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            group = [first]
+            try:
+                self._commit_group(group)
+            except _TransactionEnded:
+                self._commit_singly(group)
+            answer(group)
+            self._checkpoint()
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._connection.close()
+
+    # -- one group -----------------------------------------------------------------------------------------
+
+    def _commit_group(self, group: list[Submission]) -> None:
+        """Run the first script and all that wait with it, then commit once."""
+        deadline = time.monotonic() + GROUP_SECONDS
+        self._begin()
+        self._run_in_savepoint(group[0])
+        while len(group) < GROUP_SIZE and time.monotonic() < deadline:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._waiting.put(None)
+                break
+            group.append(following)
+            self._run_in_savepoint(following)
+        try:
+            self._claim_and_commit()
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise _TransactionEnded from error
+
+    def _run_in_savepoint(self, submission: Submission) -> None:
+        mark = self._session.notices.mark()
+        self._connection.execute("SAVEPOINT script")
+        try:
+            submission.run(self._transaction)
+        except Exception as error:  # noqa: BLE001 a script's error belongs to its caller, not to the group
+            if not self._connection.in_transaction:
+                raise _TransactionEnded from error
+            self._connection.execute("ROLLBACK TO script")
+            self._session.notices.back_to(mark)
+            submission.error = store_error(error) if isinstance(error, sqlite3.Error) else error
+        self._connection.execute("RELEASE script")
+
+    def _commit_singly(self, group: list[Submission]) -> None:
+        """Each script alone, so that the one that cannot be committed takes nobody with it."""
+        for submission in group:
+            try:
+                self._begin()
+                submission.run(self._transaction)
+                self._claim_and_commit()
+            except sqlite3.Error as error:
+                self._roll_back()
+                submission.error = store_error(error)
+            except Exception as error:  # noqa: BLE001 a script's error belongs to its caller
+                self._roll_back()
+                submission.error = error
+
+    def _begin(self) -> None:
+        self._session.notices.clear()
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _claim_and_commit(self) -> None:
+        notices = self._session.notices
+        claimer = self._claimer if notices.touched or notices.ended else None
+        reserved = claimer.reserve(notices.ended) if claimer else Slots(0, 0, 0)
+        jobs: list[Job] = []
+        try:
+            if claimer and reserved:
+                jobs = self._transaction.jobs.claim(reserved, *claimer.lease())
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            jobs = []
+            raise
+        finally:
+            if claimer:
+                claimer.deliver(reserved, jobs)
+        if self._claimer and notices.due_at is not None:
+            self._claimer.due(notices.due_at)
+
+    def _checkpoint(self) -> None:
+        changes = self._connection.total_changes - self._changes_at_checkpoint
+        if changes > (CHECKPOINT_IDLE if self._waiting.empty() else CHECKPOINT_BUSY):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            self._changes_at_checkpoint = self._connection.total_changes
+
+
+def answer(group: list[Submission]) -> None:
+    """Wake each event loop once for all of its submissions."""
+    for loop in {submission.loop for submission in group}:
+        mine = [submission for submission in group if submission.loop is loop]
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_resolve_all, mine)
+
+
+def _resolve_all(submissions: list[Submission]) -> None:
+    for submission in submissions:
+        submission.resolve()

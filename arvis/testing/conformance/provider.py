@@ -1,0 +1,118 @@
+"""The rules of the `Provider` port as tests: subclass `ProviderConformance` and hand it a scene.
+
+A provider that passes can be trusted by the runner: whole texts, bounded replies, errors of a kind and
+nothing else, no secret in a text, and a cancellation that gets through at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from typing import Protocol
+
+import pytest
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest
+from arvis.ports.provider import StreamingProvider
+
+#: More bytes than characters, so that a limit in bytes cuts inside a character.
+TEXT = "Grüße aus Zürich, 東京 and 🚀 space.\nA second line."
+
+
+class ProviderScene(Protocol):
+    """A provider together with a vendor that does as the test says. `account` carries a key if the vendor
+    takes one."""
+
+    @property
+    def provider(self) -> StreamingProvider: ...
+
+    @property
+    def account(self) -> Account: ...
+
+    def say(self, text: str) -> RunRequest:
+        """Make the vendor answer the next call with this text; the request to make."""
+        ...
+
+    def fail(self, kind: ProviderErrorKind) -> RunRequest:
+        """Make the vendor fail the next call in this way; the request to make."""
+        ...
+
+    def hang(self) -> RunRequest:
+        """Make the vendor never answer the next call; the request to make."""
+        ...
+
+    async def called(self) -> None:
+        """Until the hanging call has reached the vendor."""
+        ...
+
+
+def ignore(piece: str) -> None:
+    """For streams whose pieces do not matter."""
+
+
+class ProviderConformance:
+    """Cases for every provider that streams. Override `scene`, and `kinds` if the vendor cannot fail in
+    some way."""
+
+    kinds: frozenset[ProviderErrorKind] = frozenset(ProviderErrorKind)
+
+    def scene(self) -> AbstractAsyncContextManager[ProviderScene]:
+        raise NotImplementedError("a subclass gives the scene")
+
+    async def test_a_reply_is_the_whole_text_under_the_accounts_name(self) -> None:
+        async with self.scene() as scene:
+            result = await scene.provider.complete(scene.say(TEXT), scene.account)
+            assert result.content == TEXT
+            assert (result.account, result.provider) == (scene.account.name, scene.account.provider)
+            assert result.model
+            assert not result.truncated
+
+    async def test_streamed_pieces_make_up_the_reply(self) -> None:
+        async with self.scene() as scene:
+            pieces: list[str] = []
+            result = await scene.provider.stream(scene.say(TEXT), scene.account, pieces.append)
+            assert result.content == "".join(pieces) == TEXT
+            assert len(pieces) > 1
+
+    async def test_every_failure_has_its_kind_and_no_secret(self) -> None:
+        async with self.scene() as scene:
+            for kind in sorted(self.kinds):
+                with pytest.raises(ProviderError) as whole:
+                    await scene.provider.complete(scene.fail(kind), scene.account)
+                with pytest.raises(ProviderError) as streamed:
+                    await scene.provider.stream(scene.fail(kind), scene.account, ignore)
+                assert (whole.value.kind, streamed.value.kind) == (kind, kind)
+                for error in (whole.value, streamed.value):
+                    assert error.what
+                    assert scene.account.api_key is None or scene.account.api_key not in error.what
+
+    async def test_a_failure_leaves_nothing_behind(self) -> None:
+        async with self.scene() as scene:
+            with pytest.raises(ProviderError):
+                await scene.provider.stream(scene.fail(min(self.kinds)), scene.account, ignore)
+            assert (await scene.provider.complete(scene.say(TEXT), scene.account)).content == TEXT
+
+    async def test_a_blank_reply_is_an_error(self) -> None:
+        async with self.scene() as scene:
+            with pytest.raises(ProviderError) as caught:
+                await scene.provider.complete(scene.say(" "), scene.account)
+            assert caught.value.kind is ProviderErrorKind.EMPTY
+
+    @pytest.mark.parametrize("max_bytes", range(1, len(TEXT.encode()) + 2))
+    async def test_a_reply_is_cut_at_a_whole_character(self, max_bytes: int) -> None:
+        async with self.scene() as scene:
+            pieces: list[str] = []
+            request = replace(scene.say(TEXT), max_bytes=max_bytes)
+            result = await scene.provider.stream(request, scene.account, pieces.append)
+            assert result.content == "".join(pieces) == TEXT.encode()[:max_bytes].decode("utf-8", "ignore")
+            assert result.truncated == (max_bytes < len(TEXT.encode()))
+
+    async def test_cancellation_ends_the_call_at_once(self) -> None:
+        async with self.scene() as scene:
+            call = asyncio.create_task(scene.provider.stream(scene.hang(), scene.account, ignore))
+            await scene.called()
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call

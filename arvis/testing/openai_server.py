@@ -1,0 +1,234 @@
+"""A model server on the loopback interface that speaks the chat-completions format, and misbehaves on demand.
+
+Written from the public wire documentation. Tests hand it a script: each request takes the next entry, and
+when there is none left the default. It is a real server on a real socket: nothing in the client is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from aiohttp import web
+
+SSE_HEADERS = {"Content-Type": "text/event-stream; charset=utf-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """What a client sent: `document` is its JSON, `http` the open exchange that an entry answers."""
+
+    path: str
+    headers: Mapping[str, str]
+    document: Mapping[str, Any]
+    http: web.Request = field(repr=False)
+
+    @property
+    def wants_stream(self) -> bool:
+        return bool(self.document.get("stream"))
+
+    @property
+    def wants_usage(self) -> bool:
+        return bool((self.document.get("stream_options") or {}).get("include_usage"))
+
+
+class Behaviour(Protocol):
+    """One entry of the script."""
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A good answer in these pieces. `delay` is the wait before the headers and `pause` the wait before each
+    piece, in seconds; a `finish_reason` of None leaves the end unmarked; `cut_at` breaks the connection after
+    so many bytes of the body."""
+
+    pieces: tuple[str, ...] = ("Hello", " from the", " loopback model.")
+    delay: float = 0.0
+    pause: float = 0.0
+    usage: tuple[int, int] | None = (7, 5)
+    finish_reason: str | None = "stop"
+    done: bool = True
+    cut_at: int | None = None
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        await asyncio.sleep(self.delay)
+        if received.wants_stream:
+            return await _send(
+                received.http, self._events(received), headers=SSE_HEADERS, cut_at=self.cut_at, pause=self.pause
+            )
+        document = json.dumps(self._document(received)).encode()
+        return await _send(received.http, [document], headers={"Content-Type": "application/json"}, cut_at=self.cut_at)
+
+    def wire(self, received: ReceivedRequest) -> bytes:
+        """The body of a streamed answer as it stands on the wire."""
+        return b"".join(self._events(received))
+
+    def _events(self, received: ReceivedRequest) -> Iterable[bytes]:
+        model = received.document.get("model")
+        yield chunk_event(model, {"role": "assistant", "content": ""})
+        for piece in self.pieces:
+            yield chunk_event(model, {"content": piece})
+        if self.finish_reason is not None:
+            yield chunk_event(model, {}, finish_reason=self.finish_reason)
+        if self.usage is not None and received.wants_usage:
+            yield sse_event(_envelope("chat.completion.chunk", model) | {"choices": [], "usage": _usage(self.usage)})
+        if self.done:
+            yield b"data: [DONE]\n\n"
+
+    def _document(self, received: ReceivedRequest) -> dict[str, Any]:
+        message = {"role": "assistant", "content": "".join(self.pieces), "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish_reason}
+        document = _envelope("chat.completion", received.document.get("model")) | {"choices": [choice]}
+        return document if self.usage is None else document | {"usage": _usage(self.usage)}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error answer with the format's error object."""
+
+    status: int
+    code: str | int | None = None
+    message: str = "scripted failure"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        error: dict[str, Any] = {"message": self.message, "type": "error", "param": None, "code": self.code}
+        if self.metadata is not None:
+            error["metadata"] = self.metadata
+        headers = {"Content-Type": "application/json", **self.headers}
+        return await _send(received.http, [json.dumps({"error": error}).encode()], status=self.status, headers=headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Any body under any content type: malformed JSON, wrong types, errors inside a stream, compressed bombs."""
+
+    chunks: tuple[bytes, ...]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
+    pause: float = 0.0
+    cut_at: int | None = None
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        return await _send(
+            received.http, self.chunks, status=self.status, headers=self.headers, cut_at=self.cut_at, pause=self.pause
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Say nothing until the client goes away: before the headers, or after them and these first bytes."""
+
+    after_headers: bool = False
+    first: bytes = b""
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        if self.after_headers:
+            response = web.StreamResponse(headers=SSE_HEADERS)
+            await response.prepare(received.http)
+            if self.first:
+                await response.write(self.first)
+        await asyncio.Event().wait()
+        raise AssertionError("only a disconnect ends this wait")
+
+
+class OpenAIServer:
+    """The running server. `base_url` is what an account is configured with."""
+
+    def __init__(self, *, script: Iterable[Behaviour] = (), default: Behaviour | None = None) -> None:
+        self.script: deque[Behaviour] = deque(script)
+        self.default = default or Reply()
+        self.requests: list[ReceivedRequest] = []
+        self.arrived = asyncio.Event()
+        self.disconnected = asyncio.Event()
+        self.base_url = ""
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        received = ReceivedRequest(request.path, dict(request.headers), await request.json(), request)
+        self.requests.append(received)
+        self.arrived.set()
+        behaviour = self.script.popleft() if self.script else self.default
+        try:
+            return await behaviour.answer(received)
+        except asyncio.CancelledError:
+            self.disconnected.set()
+            raise
+        except ConnectionResetError:
+            self.disconnected.set()
+            return web.Response()  # for nobody
+
+
+@asynccontextmanager
+async def openai_server(
+    *, script: Iterable[Behaviour] = (), default: Behaviour | None = None
+) -> AsyncIterator[OpenAIServer]:
+    """A server on a free port of 127.0.0.1, closed at the end."""
+    server = OpenAIServer(script=script, default=default)
+    app = web.Application(client_max_size=64 * 1024 * 1024)
+    app.router.add_post("/v1/chat/completions", server.handle)
+    # Without cancellation a handler would not learn that its client has gone.
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        server.base_url = f"http://{host}:{port}/v1"
+        yield server
+    finally:
+        await runner.cleanup()
+
+
+def chunk_event(model: object, delta: Mapping[str, Any], *, finish_reason: str | None = None) -> bytes:
+    """One event of a stream that carries a piece of the reply."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    return sse_event(_envelope("chat.completion.chunk", model) | {"choices": [choice]})
+
+
+def sse_event(document: object) -> bytes:
+    return b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+def _envelope(kind: str, model: object) -> dict[str, Any]:
+    return {"id": "chatcmpl-loopback", "object": kind, "created": 1_780_000_000, "model": model}
+
+
+def _usage(usage: tuple[int, int]) -> dict[str, int]:
+    prompt, completion = usage
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+async def _send(
+    request: web.Request,
+    chunks: Iterable[bytes],
+    *,
+    headers: Mapping[str, str],
+    status: int = 200,
+    cut_at: int | None = None,
+    pause: float = 0.0,
+) -> web.StreamResponse:
+    """Send a body piece by piece; `cut_at` ends the connection without the mark that ends a body."""
+    response = web.StreamResponse(status=status, headers=headers)
+    await response.prepare(request)
+    left = cut_at
+    for chunk in chunks:
+        if pause:
+            await asyncio.sleep(pause)
+        await response.write(chunk if left is None else chunk[:left])
+        if left is not None:
+            left -= len(chunk)
+            if left <= 0:
+                break
+    if cut_at is not None and request.transport is not None:
+        request.transport.close()
+        return response
+    await response.write_eof()
+    return response

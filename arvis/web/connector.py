@@ -1,0 +1,99 @@
+"""The web as a chat platform: deliveries and notices go to the sockets that are open on their channel.
+
+A delivery counts as sent whether somebody listens or not, because it stays in the database and a socket that comes
+back asks for what it missed. Nothing is kept here but who is connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from arvis.domain.events import Delta, StatusChanged, TypingRequested
+from arvis.domain.messages import Address, Delivery
+from arvis.ports.bus import Bus
+from arvis.ports.connector import Capabilities, Receipt
+from arvis.ports.inbox import Inbox
+from arvis.web.clients import NO_ACCESS, Client, Frame, frame
+from arvis.web.identity import PLATFORM
+from arvis.web.views import delivery_frame
+
+
+class WebConnector:
+    """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[Address, set[Client]] = {}
+
+    @property
+    def platform(self) -> str:
+        return PLATFORM
+
+    @property
+    def name(self) -> str:
+        return PLATFORM
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(text_limit=None, safe_resend=True)
+
+    async def run(self, inbox: Inbox) -> None:  # noqa: ARG002 - the port's signature
+        """The sockets bring the messages; there is nothing to fetch."""
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
+        return Receipt(delivery.id)
+
+    @property
+    def sockets(self) -> int:
+        return sum(len(room) for room in self._rooms.values())
+
+    def join(self, client: Client) -> None:
+        """From now on this client gets what is sent to its channel."""
+        self._rooms.setdefault(client.address, set()).add(client)
+
+    def leave(self, client: Client) -> None:
+        room = self._rooms.get(client.address, set())
+        room.discard(client)
+        if not room:
+            self._rooms.pop(client.address, None)
+
+    def end_session(self, session: str) -> None:
+        """Hang up on every socket of a login that was ended."""
+        for room in self._rooms.values():
+            for client in room:
+                if client.identity.session == session:
+                    client.hang_up(NO_ACCESS, "logged out")
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """Pass on what the bus says about this platform."""
+        subscriptions = [
+            bus.subscribe(TypingRequested, self._typing_requested),
+            bus.subscribe(Delta, self._delta),
+            bus.subscribe(StatusChanged, self._status_changed),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def _typing_requested(self, event: TypingRequested) -> None:
+        if event.address in self._rooms:
+            self._push(event.address, frame({"type": "typing", "channelId": event.address.channel}))
+
+    def _delta(self, event: Delta) -> None:
+        for client in self._rooms.get(event.address, ()):
+            client.push_delta(event)
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.address in self._rooms:
+            change = {"type": "status", "messageId": event.message_id, "status": event.status}
+            self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+
+    def _push(self, address: Address, item: Frame) -> None:
+        for client in self._rooms.get(address, ()):
+            client.push(item)

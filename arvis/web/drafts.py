@@ -1,0 +1,144 @@
+"""Turns the fields of a message, from the API or the socket, into something the inbox takes, within the limits.
+
+Everything over a limit is refused here, before anything is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from arvis.config.sections import Limits
+from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.ports.inbox import Inbox
+from arvis.web.bodies import Fields, unusable
+
+_MAX_FILES = 10
+_CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
+_NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """`event_id` is the client's own id of the message, or a fresh one."""
+
+    content: str
+    event_id: str
+    uploads: tuple[Upload, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    message_id: str
+    event_id: str
+
+
+class Intake:
+    """Hands messages to the inbox. `new_token` makes ids for messages that bring none."""
+
+    def __init__(self, *, inbox: Inbox, limits: Limits, new_token: Callable[[], str]) -> None:
+        self._inbox = inbox
+        self._limits = limits
+        self._new_token = new_token
+
+    @property
+    def body_limit(self) -> int:
+        """Bytes of JSON that the largest message can take: an escaped character is up to six times as long, and
+        base64 adds a third."""
+        return 6 * self._limits.message_bytes + 2 * self._limits.attachment_bytes + 65_536
+
+    async def draft(self, fields: Fields) -> Draft:
+        content = fields.text("content") or ""
+        self._check_size(content)
+        uploads = tuple([await self._upload(file) for file in self._files(fields)])
+        if not content.strip() and not uploads:
+            raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
+        return Draft(content, self._event_id(fields), uploads)
+
+    def click(self, fields: Fields) -> Draft:
+        """A pressed button, as the message that stands for it (behaviour.md 1.2)."""
+        button = fields.label("buttonId")
+        if button is None:
+            raise unusable("buttonId", "is missing")
+        content = f"[Button clicked: {button}]"
+        data = fields.raw("data")
+        if data is not None:
+            content = f"{content} {json.dumps(data, ensure_ascii=False)}"
+        self._check_size(content)
+        return Draft(content, self._event_id(fields))
+
+    async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
+        """Returns once the message is committed; raises when it was refused (and recorded as dropped)."""
+        message = IncomingMessage(
+            address=address,
+            event_id=draft.event_id,
+            sender=sender,
+            content=draft.content,
+            uploads=draft.uploads,
+            is_direct=True,
+        )
+        received = await self._inbox.receive(message)
+        if received.status is MessageStatus.DROPPED:
+            raise _refusal(received.reason, received.message_id)
+        return Sent(received.message_id, draft.event_id)
+
+    def _event_id(self, fields: Fields) -> str:
+        return fields.label("id") or self._new_token()
+
+    def _check_size(self, content: str) -> None:
+        most = self._limits.message_bytes
+        if len(content.encode()) > most:
+            raise TooLarge(
+                f"The message is longer than {most} bytes.",
+                fix="Send it in parts, or raise limits.message_bytes.",
+                code="message_too_large",
+            )
+
+    def _files(self, fields: Fields) -> list[Fields]:
+        files = fields.objects("attachments")
+        if len(files) > _MAX_FILES:
+            raise TooLarge(f"More than {_MAX_FILES} attachments.", fix="Send them in several messages.")
+        return files
+
+    async def _upload(self, fields: Fields) -> Upload:
+        name = _NOT_IN_NAMES.sub("_", fields.required_text("filename")).strip(" .")[-200:] or "file"
+        kind = fields.text("contentType") or "application/octet-stream"
+        if not _CONTENT_TYPE.fullmatch(kind):
+            raise unusable("contentType", "must be a media type such as image/png")
+        text = fields.required_text("data")
+        most = self._limits.attachment_bytes
+        if len(text) // 4 * 3 > most + 2:
+            raise _file_too_large(most)
+        data = await asyncio.to_thread(_decoded, text)
+        if len(data) > most:
+            raise _file_too_large(most)
+        return Upload(name, kind, data)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise unusable("data", "must be base64") from None
+
+
+def _file_too_large(most: int) -> TooLarge:
+    return TooLarge(
+        f"An attachment is larger than {most} bytes.",
+        fix="Send a smaller file, or raise limits.attachment_bytes.",
+        code="attachment_too_large",
+    )
+
+
+def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:
+    if reason == "unknown_agent":
+        return NotFound("There is no such agent.", fix="GET /api/agents lists them.", code=reason)
+    return Forbidden(
+        f"The message was not accepted ({reason}).", fix=f"`arvis explain {message_id}` shows why.", code=reason
+    )

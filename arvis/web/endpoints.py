@@ -1,0 +1,109 @@
+"""One table of routes: method, path, who may call it, what goes in and out. Routing, access and the OpenAPI document
+are all made from it, so that no route can exist without its rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from arvis.domain.errors import NotFound, Unprocessable
+from arvis.web.bodies import Fields, clean, read_json
+from arvis.web.identity import Access, Identity
+from arvis.web.schemas import BOOLEAN, INTEGER, STRING, Schema
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_MAX_QUERY = 200
+_MAX_PAGE = 200
+
+#: Query parameters of every paged list.
+PAGING: Mapping[str, Schema] = {
+    "limit": {**INTEGER, "minimum": 1, "maximum": _MAX_PAGE, "default": 50},
+    "cursor": {**STRING, "description": "`nextCursor` of the page before.", "minLength": 1, "maxLength": _MAX_QUERY},
+}
+FLAG: Schema = BOOLEAN
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request that may pass. `body_limit` in bytes."""
+
+    request: Request
+    identity: Identity
+    body_limit: int
+
+    async def fields(self) -> Fields:
+        return await read_json(self.request, self.body_limit)
+
+    def id(self, name: str) -> str:
+        """An id of the path; what cannot be one names nothing."""
+        value = str(self.request.path_params[name])
+        if not _ID.fullmatch(value):
+            raise NotFound("There is nothing by this id.", fix="Check the id.")
+        return value
+
+    def query(self, name: str) -> str | None:
+        value = self.request.query_params.get(name)
+        if value is not None and not (0 < len(value) <= _MAX_QUERY and value.isprintable() and clean(value) == value):
+            raise _wrong_query(name, f"1 to {_MAX_QUERY} printable characters")
+        return value
+
+    def choice(self, name: str, kind: type[StrEnum]) -> str | None:
+        value = self.query(name)
+        if value is not None and value not in {str(member) for member in kind}:
+            raise _wrong_query(name, "one of " + ", ".join(kind))
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        match self.query(name):
+            case None:
+                return default
+            case "true" | "false" as value:
+                return value == "true"
+            case _:
+                raise _wrong_query(name, "true or false")
+
+    def seconds(self, name: str, default: float, most: float) -> float:
+        """A duration; more than `most` counts as `most`."""
+        text = self.query(name)
+        if text is None:
+            return default
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
+            raise _wrong_query(name, "a number of seconds from 0 on")
+        return min(float(text), most)
+
+    @property
+    def limit(self) -> int:
+        text = self.query("limit") or "50"
+        if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or not 1 <= int(text) <= _MAX_PAGE:
+            raise _wrong_query("limit", f"a whole number from 1 to {_MAX_PAGE}")
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments."""
+
+    method: str
+    path: str
+    summary: str
+    access: Access
+    handler: Callable[[Call], Awaitable[Response]]
+    answers: Mapping[int, Schema]
+    body: Schema | None = None
+    query: Mapping[str, Schema] = field(default_factory=dict)
+    large: bool = False
+
+
+def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse(data, status, headers=headers)
+
+
+def _wrong_query(name: str, expected: str) -> Unprocessable:
+    return Unprocessable(f"`{name}` must be {expected}.", fix="GET /openapi.json describes every parameter.")

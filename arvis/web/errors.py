@@ -1,0 +1,98 @@
+"""How errors leave this port: one table from the error tree to HTTP, one form for all.
+
+Nothing but errors that were written for people may show their text; everything else says only that it happened.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, Response
+
+from arvis.domain.errors import (
+    ArvisError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    TooLarge,
+    TooMany,
+    Unauthorised,
+    Unprocessable,
+)
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+STATUSES: tuple[tuple[type[ArvisError], int], ...] = (
+    (Invalid, 400),
+    (Unauthorised, 401),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (TooLarge, 413),
+    (Unprocessable, 422),
+    (TooMany, 429),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as the client sees it."""
+
+    status: int
+    code: str
+    message: str
+    fix: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"error": {"code": self.code, "message": self.message, "fix": self.fix}}
+
+    def to_response(self) -> Response:
+        return JSONResponse(self.to_json(), self.status, headers=_EXTRA_HEADERS.get(self.status))
+
+
+_EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}
+
+INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look at the log of the daemon.")
+
+
+def failure_of(error: ArvisError) -> Failure:
+    for kind, status in STATUSES:
+        if isinstance(error, kind):
+            message = f"{error.what} {error.why}".strip()
+            return Failure(status, error.code, message, error.fix)
+    log.error("Unexpected error while answering a request", exc_info=error)
+    return INTERNAL
+
+
+async def attempt(work: Awaitable[T]) -> T | Failure:
+    """What `work` returns, or its error as a value."""
+    try:
+        return await work
+    except ArvisError as error:
+        return failure_of(error)
+    # The web handler's boundary (architecture §8.8): one broken request must not end a connection or the server.
+    except Exception:
+        log.exception("Unexpected error while answering a request")
+        return INTERNAL
+
+
+async def answer_http_exception(_: HTTPConnection, error: Exception) -> Response:
+    """The router's own refusals (no such path, wrong method) in the common form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    known = {404: "not_found", 405: "method_not_allowed"}
+    failure = Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
+    response = failure.to_response()
+    response.headers.update(error.headers or {})
+    return response
+
+
+_WHERE = "GET /openapi.json lists every path and its methods."

@@ -1,0 +1,88 @@
+"""Recognises the credential of a request and decides whether it may pass. Used by every route and every socket."""
+
+from __future__ import annotations
+
+from starlette.requests import HTTPConnection
+
+from arvis.domain.errors import Forbidden, Unauthorised
+from arvis.domain.messages import Principal, Sender
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+from arvis.web.identity import NOBODY, PLATFORM, Access, Identity, Role, sender_for
+from arvis.web.keys import KeyRing
+from arvis.web.sessions import Sessions
+
+_BEARER = b"bearer "
+
+
+class Gate:
+    """`cookie` is the name of the session's cookie; `owners` the configuration's `owners.web`."""
+
+    def __init__(
+        self, *, keys: KeyRing, sessions: Sessions, store: Store, clock: Clock, cookie: str, owners: frozenset[str]
+    ) -> None:
+        self._keys = keys
+        self._sessions = sessions
+        self._store = store
+        self._clock = clock
+        self._owners = owners
+        self.cookie = cookie
+
+    async def identify(self, connection: HTTPConnection) -> Identity:
+        """Who asks: `NOBODY` without a credential; `Unauthorised` when one is offered that does not hold. A key
+        that is offered decides alone: a cookie beside it is not looked at."""
+        for name, value in connection.headers.raw:
+            if name == b"authorization":
+                return self._bearer(value)
+        token = connection.cookies.get(self.cookie)
+        if token is None:
+            return NOBODY
+        identity = await self._sessions.identify(token)
+        if identity is None:
+            raise Unauthorised("You are logged out.", fix="Log in again.", code="session_ended")
+        return identity
+
+    def by_key(self, key: str) -> Identity:
+        return self._holder(key.encode())
+
+    def admit(self, identity: Identity, access: Access) -> None:
+        if identity.role in access:
+            return
+        if identity.role is Role.NOBODY:
+            raise Unauthorised(
+                "Nobody is logged in here.", fix="Log in, or send `Authorization: Bearer KEY`.", code="no_credential"
+            )
+        raise Forbidden(f"The role {identity.role} may not do this.", fix="Ask an owner of this Arvis.", code="role")
+
+    def sender(self, identity: Identity, user_id: str | None = None, user_name: str | None = None) -> Sender:
+        return sender_for(identity, user_id, user_name, self._owners)
+
+    async def principal(self, sender: Sender) -> Principal:
+        """The stored person behind a sender, made when seen for the first time."""
+        return await self._store.write(_seen, sender, self._clock.now())
+
+    async def owns(self, identity: Identity, principal_id: str | None) -> bool:
+        """Whether what belongs to this principal is the asker's own."""
+        principal = await self._store.read(_find, identity.user_id)
+        return principal is not None and principal.id == principal_id
+
+    def _bearer(self, header: bytes) -> Identity:
+        if header[: len(_BEARER)].lower() != _BEARER:
+            raise Unauthorised("This kind of authorization is not known.", fix="Send `Authorization: Bearer KEY`.")
+        return self._holder(header[len(_BEARER) :].strip())
+
+    def _holder(self, key: bytes) -> Identity:
+        identity = self._keys.holder(key)
+        if identity is None:
+            raise Unauthorised(
+                "This key is not known.", fix="Use a key of web.api_keys or of the data folder.", code="wrong_key"
+            )
+        return identity
+
+
+def _seen(tx: Transaction, sender: Sender, now: int) -> Principal:
+    return tx.principals.seen(PLATFORM, sender.user_id, sender.name, sender.role, now)
+
+
+def _find(tx: Transaction, user_id: str) -> Principal | None:
+    return tx.principals.find(PLATFORM, user_id)

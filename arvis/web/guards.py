@@ -1,0 +1,147 @@
+"""What every request passes before anything else looks at it: the Host it asks for, the site it comes from, and the
+headers its answer carries (reliability.md §5 rule 5). Sockets pass it before the upgrade.
+
+Only hosts that we know are answered, so that a name an attacker points at this machine (DNS rebinding) reaches
+nothing. Forwarded headers are not believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from email.utils import formatdate
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from arvis.ports.clock import Clock
+from arvis.web.errors import Failure
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - compared with, never bound
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_FOREIGN_SITES = {"cross-site", "same-site"}
+
+#: A page of another site cannot set this header, so it stands in for `Origin` where a program uses a cookie.
+REQUEST_HEADER = "x-arvis-request"
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
+    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+_WRONG_HOST = Failure(
+    403, "wrong_host", "This address is not one of ours.", "Add the host name to web.allowed_hosts in config.yaml."
+)
+_WRONG_ORIGIN = Failure(
+    403,
+    "wrong_origin",
+    "Another site may not do this.",
+    "Open the page of Arvis itself; behind a proxy set web.public_url.",
+)
+_NO_ORIGIN = Failure(
+    403,
+    "no_origin",
+    "A request with a cookie must say where it comes from.",
+    f"Send `Origin`, or `{REQUEST_HEADER}: 1`.",
+)
+
+
+def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> frozenset[str]:
+    """Host names that are answered, without ports: a forwarded port is no attack, a strange name is."""
+    names = [*_LOOPBACK, *(_name_of(entry) for entry in allowed)]
+    if host not in _EVERYWHERE:
+        names.append(f"[{host.lower()}]" if ":" in host else host.lower())
+    if public_url is not None:
+        names.append(_name_of(urlsplit(public_url).netloc))
+    return frozenset(names)
+
+
+def origin_of(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+def _name_of(entry: str) -> str:
+    match = _HOST.fullmatch(entry.strip().lower())
+    return entry.lower() if match is None else match["name"]
+
+
+class Guard:
+    """Refuses requests for strange hosts and from strange sites. `cookie` is the session's cookie; `public_origin`
+    is the origin of `web.public_url`; `open_paths` may be opened by a link on any site."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: frozenset[str],
+        public_origin: str | None,
+        cookie: str,
+        open_paths: frozenset[str],
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._public_origin = public_origin
+        self._cookie = cookie
+        self._open_paths = open_paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        failure = self._refusal(scope)
+        if failure is None:
+            await self._app(scope, receive, send)
+        else:
+            await failure.to_response()(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Failure | None:
+        headers = Headers(scope=scope)
+        host = _HOST.fullmatch(headers.get("host", "").lower())
+        if host is None or len(headers.getlist("host")) > 1 or host["name"] not in self._hosts:
+            return _WRONG_HOST
+        method = "CONNECT" if scope["type"] == "websocket" else scope["method"]
+        if method in _SAFE_METHODS and scope["path"] in self._open_paths:
+            return None
+        if headers.get("sec-fetch-site", "").lower() in _FOREIGN_SITES:
+            return _WRONG_ORIGIN
+        return None if method in _SAFE_METHODS else self._origin_refusal(scope["type"], headers)
+
+    def _origin_refusal(self, kind: str, headers: Headers) -> Failure | None:
+        origins = headers.getlist("origin")
+        if origins:
+            own = {f"http://{headers['host'].lower()}", self._public_origin}
+            return None if len(origins) == 1 and origins[0] in own else _WRONG_ORIGIN
+        with_cookie = self._cookie in headers.get("cookie", "") and "authorization" not in headers
+        if kind == "http" and with_cookie and REQUEST_HEADER not in headers:
+            return _NO_ORIGIN
+        return None
+
+
+class AnswerHeaders:
+    """Puts the security headers and the date on every answer; what a handler has set itself stays."""
+
+    def __init__(self, app: ASGIApp, *, clock: Clock) -> None:
+        self._app = app
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"].endswith("http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("cache-control", "no-store")
+                headers.setdefault("date", formatdate(self._clock.now() / 1000, usegmt=True))
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

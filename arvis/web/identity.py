@@ -1,0 +1,96 @@
+"""Who is asking, and what that lets them do at this port.
+
+A credential decides everything: an owner key may name the user it speaks for, every other credential is a user of
+its own. Channels follow the credential, too. Owners and operators use any channel; others use their own channels
+(`web-ID`, `cli-ID`, and these with a `-suffix`), and `dashboard-agent-X` with their user id as the thread, so that
+people who talk to the same agent do not read one another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arvis.domain.errors import Forbidden
+from arvis.domain.messages import Address, PrincipalRole, Sender
+
+PLATFORM = "web"
+
+#: The user id of the person who holds the login link and the owner keys.
+OWNER_ID = "owner"
+
+AGENT_CHANNEL = "dashboard-agent-"
+
+
+class Role(StrEnum):
+    """Roles of keys and dashboard users (interfaces.md §4)."""
+
+    NOBODY = "nobody"
+    CHAT = "chat"
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    OWNER = "owner"
+
+
+Access = frozenset[Role]
+
+PUBLIC: Access = frozenset(Role)
+ANYONE: Access = PUBLIC - {Role.NOBODY}
+SEND: Access = frozenset({Role.CHAT, Role.OPERATOR, Role.OWNER})
+READ: Access = frozenset({Role.VIEWER, Role.OPERATOR, Role.OWNER})
+OPERATE: Access = frozenset({Role.OPERATOR, Role.OWNER})
+OWN: Access = frozenset({Role.OWNER})
+
+_PRINCIPAL_ROLES = {
+    Role.CHAT: PrincipalRole.MEMBER,
+    Role.VIEWER: PrincipalRole.MEMBER,
+    Role.OPERATOR: PrincipalRole.OPERATOR,
+    Role.OWNER: PrincipalRole.OWNER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A recognised credential. `agents` limits a chat key (None: no limit); `session` is the hash of the login's
+    cookie; `may_name` is true for owner keys, which speak for the users they name."""
+
+    role: Role
+    user_id: str
+    name: str
+    paired: bool = False
+    agents: tuple[str, ...] | None = None
+    session: str | None = None
+    may_name: bool = False
+
+
+NOBODY = Identity(Role.NOBODY, "", "")
+
+
+def sender_for(identity: Identity, user_id: str | None, user_name: str | None, owners: frozenset[str]) -> Sender:
+    """The sender of a message. A `user_id` counts only when the credential may name one; `owners` is the
+    configuration's `owners.web`."""
+    if identity.may_name and user_id is not None:
+        owner = user_id == OWNER_ID or user_id in owners
+        role = PrincipalRole.OWNER if owner else PrincipalRole.MEMBER
+        return Sender(user_id, user_name or user_id, role, paired=True)
+    role = _PRINCIPAL_ROLES[identity.role]
+    return Sender(identity.user_id, identity.name, role, paired=identity.paired, agents=identity.agents)
+
+
+def address_for(identity: Identity, channel: str) -> Address:
+    """The address of a channel for this credential; `Forbidden` when the channel is not theirs."""
+    if identity.role in OPERATE:
+        return Address(PLATFORM, PLATFORM, channel)
+    if channel.startswith(AGENT_CHANNEL):
+        return Address(PLATFORM, PLATFORM, channel, thread=identity.user_id)
+    if _is_own(channel, identity.user_id):
+        return Address(PLATFORM, PLATFORM, channel)
+    raise Forbidden(
+        "This channel belongs to somebody else.",
+        fix=f"Use web-{identity.user_id}, or dashboard-agent-SLUG to talk to one agent.",
+        code="not_your_channel",
+    )
+
+
+def _is_own(channel: str, user_id: str) -> bool:
+    return any(channel == own or channel.startswith(f"{own}-") for own in (f"web-{user_id}", f"cli-{user_id}"))

@@ -1,0 +1,72 @@
+"""Prometheus figures: the queue as it stands, what happened since the start, and the process itself.
+
+Counts come from the bus and from the requests of this port; nothing is measured that a page load would slow down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+
+from arvis.domain.events import JobSettled, MessageReceived, StatusChanged
+from arvis.domain.messages import FINAL_STATUSES
+from arvis.ports.bus import Bus
+from arvis.ports.insights import QueueCounts
+
+
+class Metrics:
+    """`sockets` counts the open sockets."""
+
+    def __init__(self, *, sockets: Callable[[], int]) -> None:
+        registry = CollectorRegistry()
+        self._registry = registry
+        self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
+        self._oldest = Gauge(
+            "arvis_oldest_ready_job_seconds", "Age of the oldest job that could run", registry=registry
+        )
+        self._received = Counter("arvis_messages_received", "Accepted messages", ["platform"], registry=registry)
+        self._ended = Counter(
+            "arvis_messages_ended", "Messages that came to their end", ["platform", "status"], registry=registry
+        )
+        self._settled = Counter("arvis_jobs_settled", "Jobs that were settled", ["status"], registry=registry)
+        self._requests = Counter(
+            "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
+        )
+        Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
+        ProcessCollector(registry=registry)
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        subscriptions = [
+            bus.subscribe(MessageReceived, self._message_received),
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(JobSettled, self._job_settled),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    def count_request(self, method: str, path: str, status: int) -> None:
+        """`path` is the route's pattern, never the address itself: ids would make a figure each."""
+        self._requests.labels(method, path, status).inc()
+
+    def text(self, counts: QueueCounts) -> bytes:
+        self._jobs.clear()
+        for (kind, status), number in counts.jobs.items():
+            self._jobs.labels(kind, status).set(number)
+        self._oldest.set(counts.oldest_ready_ms / 1000)
+        return generate_latest(self._registry)
+
+    def _message_received(self, event: MessageReceived) -> None:
+        self._received.labels(event.address.platform).inc()
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status in FINAL_STATUSES:
+            self._ended.labels(event.address.platform, event.status).inc()
+
+    def _job_settled(self, event: JobSettled) -> None:
+        self._settled.labels(event.status).inc()

@@ -1,0 +1,69 @@
+"""Whether the daemon can do its work now: roles up, database writable, event loop quick."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+
+#: How long an answer of the database counts, and how long it may take, in seconds.
+_FRESH = 1.0
+_PATIENCE = 2.0
+
+#: The loop is asked to come back after `_NAP` seconds and must not be later than `_LATE`.
+_NAP = 0.005
+_LATE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    roles: Mapping[str, bool]
+    database: bool
+    event_loop: bool
+
+    @property
+    def ready(self) -> bool:
+        return all(self.roles.values()) and self.database and self.event_loop
+
+
+class ReadinessProbe:
+    """`roles` says of each configured role whether it is up."""
+
+    def __init__(self, *, store: Store, clock: Clock, roles: Callable[[], Mapping[str, bool]]) -> None:
+        self._store = store
+        self._clock = clock
+        self._roles = roles
+        self._lock = asyncio.Lock()
+        self._database = (False, float("-inf"))
+
+    async def look(self) -> Readiness:
+        return Readiness(dict(self._roles()), await self._database_writable(), await self._loop_in_time())
+
+    async def _database_writable(self) -> bool:
+        """Asked at most once a second, however many ask."""
+        async with self._lock:
+            writable, at = self._database
+            if self._clock.monotonic() - at >= _FRESH:
+                writable = await self._write()
+                self._database = (writable, self._clock.monotonic())
+            return writable
+
+    async def _write(self) -> bool:
+        write = asyncio.ensure_future(self._store.write(_nothing))
+        done, _ = await asyncio.wait({write}, timeout=_PATIENCE)
+        if not done:
+            write.cancel()
+            return False
+        return write.exception() is None
+
+    async def _loop_in_time(self) -> bool:
+        begin = self._clock.monotonic()
+        await self._clock.sleep(_NAP)
+        return self._clock.monotonic() - begin - _NAP < _LATE
+
+
+def _nothing(_: Transaction) -> None:
+    """A script that changes nothing: it shows that the writer takes work and commits."""

@@ -1,0 +1,194 @@
+"""The shapes of requests and answers as JSON Schema, for the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arvis.domain.agents import AgentStatus
+from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.jobs import JobKind, JobStatus
+from arvis.domain.messages import MessageStatus, Role
+
+Schema = dict[str, Any]
+
+STRING: Schema = {"type": "string"}
+INTEGER: Schema = {"type": "integer"}
+NUMBER: Schema = {"type": "number"}
+BOOLEAN: Schema = {"type": "boolean"}
+ANYTHING: Schema = {}
+TIME: Schema = {"type": "integer", "description": "Milliseconds since the epoch (UTC)."}
+LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
+
+
+def optional(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def one_of(values: Any) -> Schema:
+    return {"type": "string", "enum": sorted(str(value) for value in values)}
+
+
+def array(schema: Schema) -> Schema:
+    return {"type": "array", "items": schema}
+
+
+def record(schema: dict[str, Schema], *, required: tuple[str, ...] | None = None) -> Schema:
+    """An object; without `required` every field is always there."""
+    return {"type": "object", "properties": schema, "required": list(schema if required is None else required)}
+
+
+def listing(schema: Schema) -> Schema:
+    return record({"items": array(schema), "nextCursor": optional(STRING)})
+
+
+ERROR = record({"error": record({"code": STRING, "message": STRING, "fix": STRING})})
+OK = record({"ok": BOOLEAN})
+
+JOB = record(
+    {
+        "id": STRING,
+        "kind": one_of(JobKind),
+        "status": one_of(JobStatus),
+        "lane": STRING,
+        "position": INTEGER,
+        "priority": INTEGER,
+        "attempts": INTEGER,
+        "crashes": INTEGER,
+        "runAt": TIME,
+        "error": optional(STRING),
+        "reason": optional(STRING),
+        "agent": optional(STRING),
+        "messageId": optional(STRING),
+        "executionId": optional(STRING),
+        "deliveryId": optional(STRING),
+        "mergedInto": optional(STRING),
+        "createdAt": TIME,
+        "startedAt": optional(TIME),
+        "finishedAt": optional(TIME),
+    }
+)
+JOB_DETAIL = record({**JOB["properties"], "payload": {"type": "object"}})
+
+WAIT = record(
+    {
+        "id": STRING,
+        "executionId": STRING,
+        "kind": one_of(PERSONAL_WAITS),
+        "prompt": STRING,
+        "choices": array(STRING),
+        "askedAt": TIME,
+        "expiresAt": optional(TIME),
+        "answer": ANYTHING,
+        "answeredBy": optional(STRING),
+        "answeredAt": optional(TIME),
+    }
+)
+DECISIONS = ("approve", "accept", "reject", "edit", "feedback", "answer")
+WAIT_ANSWER = record(
+    {
+        "decision": one_of(DECISIONS),
+        "note": STRING,
+        "arguments": {"type": "object", "description": "Needed by `edit`."},
+        "text": {"type": "string", "description": "Needed by `feedback` and `answer`."},
+    },
+    required=("decision",),
+)
+
+ATTACHMENT = record(
+    {
+        "filename": LABEL,
+        "contentType": STRING,
+        "data": {"type": "string", "contentEncoding": "base64"},
+    },
+    required=("filename", "data"),
+)
+MESSAGE = record(
+    {
+        "content": STRING,
+        "userId": {**LABEL, "description": "Counts with an owner key only."},
+        "userName": STRING,
+        "channelId": {**LABEL, "description": "Default: `web-USERID`."},
+        "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
+        "attachments": array(ATTACHMENT),
+    },
+    required=(),
+)
+MESSAGE_ACCEPTED = record({"ok": BOOLEAN, "messageId": STRING})
+STEP = {
+    "type": "object",
+    "properties": {"at": TIME, "step": STRING},
+    "required": ["at", "step"],
+    "description": "One thing that happened; further fields depend on `step`.",
+}
+TIMELINE = record(
+    {
+        "messageId": STRING,
+        "status": one_of(MessageStatus),
+        "reason": optional(STRING),
+        "channelId": STRING,
+        "content": STRING,
+        "createdAt": TIME,
+        "reply": optional(STRING),
+        "replyId": optional(STRING),
+        "answers": array(STRING),
+        "steps": array(STEP),
+        "job": optional(JOB),
+        "agent": optional(STRING),
+        "costUsd": NUMBER,
+        "inputTokens": INTEGER,
+        "outputTokens": INTEGER,
+    }
+)
+
+AGENT = record(
+    {
+        "id": STRING,
+        "slug": STRING,
+        "name": STRING,
+        "role": STRING,
+        "description": STRING,
+        "model": optional(STRING),
+        "graph": STRING,
+        "status": one_of(AgentStatus),
+    }
+)
+CONVERSATION = record(
+    {
+        "id": STRING,
+        "agent": STRING,
+        "platform": STRING,
+        "connector": STRING,
+        "channelId": STRING,
+        "thread": STRING,
+        "turns": INTEGER,
+        "createdAt": TIME,
+        "lastMessageAt": TIME,
+    }
+)
+STORED_MESSAGE = record(
+    {
+        "id": STRING,
+        "role": one_of(Role),
+        "content": STRING,
+        "status": one_of(MessageStatus),
+        "reason": optional(STRING),
+        "userName": STRING,
+        "replyTo": optional(STRING),
+        "turn": optional(INTEGER),
+        "attachments": array(record({"filename": STRING, "contentType": STRING, "size": INTEGER})),
+        "createdAt": TIME,
+    }
+)
+
+ME = record({"userId": STRING, "name": STRING, "role": STRING, "channelId": STRING})
+LOGIN = record({"code": {"type": "string", "minLength": 1, "maxLength": 200}})
+CODE = record({"code": STRING, "url": STRING, "expiresAt": TIME})
+HEALTH = record({"status": STRING, "version": STRING})
+READY = record(
+    {
+        "ready": BOOLEAN,
+        "roles": {"type": "object", "additionalProperties": BOOLEAN},
+        "database": BOOLEAN,
+        "eventLoop": BOOLEAN,
+    }
+)

@@ -1,0 +1,234 @@
+"""The socket (interfaces.md §4): says who it is, hears its channel, sends messages.
+
+A wrong frame is answered with an error and the connection stays open. Reading and writing are two tasks, so that a
+client that does not read is noticed and cannot hold up anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
+from arvis.ports.inbox import Inbox
+from arvis.ports.insights import Insights
+from arvis.web.bodies import Fields, parse_fields
+from arvis.web.clients import NO_ACCESS, Client, Frame, HangUp, frame
+from arvis.web.connector import WebConnector
+from arvis.web.drafts import Draft, Intake
+from arvis.web.errors import Failure, attempt
+from arvis.web.gate import Gate
+from arvis.web.greeting import Greeter, Greeting
+from arvis.web.identity import SEND
+from arvis.web.sessions import Sessions
+from arvis.web.views import delivery_frame
+
+#: Seconds: to say who one is; to take one frame; between two looks at the login.
+_GREETING = 10.0
+_SENDING = 10.0
+_RENEWAL = 60.0
+_SLICE = 100
+
+_Handler = Callable[[Client, Fields], Awaitable[None]]
+
+
+class SocketRoute:
+    """Serves `/ws`."""
+
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        greeter: Greeter,
+        sessions: Sessions,
+        intake: Intake,
+        inbox: Inbox,
+        insights: Insights,
+        connector: WebConnector,
+    ) -> None:
+        self._gate = gate
+        self._greeter = greeter
+        self._sessions = sessions
+        self._intake = intake
+        self._inbox = inbox
+        self._insights = insights
+        self._connector = connector
+        self._handlers: Mapping[str, _Handler] = {
+            "message": self._message,
+            "click": self._click,
+            "stop": self._stop,
+            "ping": self._ping,
+            "speech": self._speech,
+            "auth": self._auth_again,
+        }
+
+    async def serve(self, socket: WebSocket) -> None:
+        """One connection from upgrade to end. A cookie or key that does not hold is refused before the upgrade."""
+        identity = await attempt(self._gate.identify(socket))
+        if isinstance(identity, Failure):
+            await identity.to_response()(socket.scope, socket.receive, socket.send)
+            return
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect):
+            greeting = await self._greet(socket, lambda fields: self._greeter.greet(fields, identity))
+            if greeting is not None:
+                await self._converse(socket, greeting)
+
+    async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Greeting]) -> Greeting | None:
+        """The greeting, or None when the socket was closed for the lack of a right one."""
+        try:
+            async with asyncio.timeout(_GREETING):
+                while True:
+                    found = await attempt(_first_frame(await _receive(socket), greet))
+                    if isinstance(found, Greeting):
+                        return found
+                    await socket.send_text(_error(found).text)
+                    if found.status in {401, 403} and found.code != "no_greeting":
+                        break
+        except TimeoutError:
+            pass
+        await socket.close(NO_ACCESS, "no access")
+        return None
+
+    async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
+        client = greeting.client
+        self._connector.join(client)
+        tasks = {
+            asyncio.create_task(attempt(_until_gone(work)))
+            for work in (self._read(socket, client), self._write(socket, greeting))
+        }
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._connector.leave(client)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
+        """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
+        database, so nothing falls between replay and live; what comes twice is known by its `seq`."""
+        client = greeting.client
+        last = await self._insights.last_seq(client.address)
+        await _send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
+        if greeting.last_seq is not None:
+            # A client may be ahead of a database that was restored; what it has seen then means nothing.
+            client.seen = min(greeting.last_seq, last)
+            await self._replay(socket, client)
+        while True:
+            match await client.next():
+                case Frame() as item:
+                    await _send(socket, item)
+                case HangUp(code, reason):
+                    async with asyncio.timeout(_SENDING):
+                        await socket.close(code, reason)
+                    return
+
+    async def _replay(self, socket: WebSocket, client: Client) -> None:
+        while missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE):
+            for delivery in missed:
+                item = frame(delivery_frame(delivery), delivery.seq)
+                if client.accepts(item):
+                    await _send(socket, item)
+
+    async def _read(self, socket: WebSocket, client: Client) -> None:
+        loop = asyncio.get_running_loop()
+        renewal = loop.time() + _RENEWAL
+        while True:
+            try:
+                async with asyncio.timeout_at(renewal):
+                    text = await _receive(socket)
+            except TimeoutError:
+                await self._renew(client)
+                renewal = loop.time() + _RENEWAL
+            else:
+                await self._take(client, text)
+
+    async def _take(self, client: Client, text: str | None) -> None:
+        """One frame, and its error if it has one."""
+        fields = await attempt(_fields(text))
+        done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
+        if isinstance(done, Failure):
+            client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
+
+    async def _renew(self, client: Client) -> None:
+        """An open socket counts as use of its login, and ends with it wherever it was ended."""
+        session = client.identity.session
+        if session is not None and await self._sessions.renew(session) is None:
+            client.hang_up(NO_ACCESS, "logged out")
+
+    async def _handle(self, client: Client, fields: Fields) -> None:
+        handler = self._handlers.get(fields.required_text("type"))
+        if handler is None:
+            raise Unprocessable("This type of frame is not known.", fix="Known are " + ", ".join(self._handlers) + ".")
+        await handler(client, fields)
+
+    async def _message(self, client: Client, fields: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        await self._deliver(client, await self._intake.draft(fields))
+
+    async def _click(self, client: Client, fields: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        await self._deliver(client, self._intake.click(fields))
+
+    async def _deliver(self, client: Client, draft: Draft) -> None:
+        sent = await self._intake.send(draft, client.address, client.sender)
+        client.push(frame({"type": "ack", "messageId": sent.message_id, "id": sent.event_id}))
+
+    async def _stop(self, client: Client, _: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        principal = await self._gate.principal(client.sender)
+        client.push(frame({"type": "stopped", "turns": await self._inbox.stop(client.address, principal.id)}))
+
+    async def _ping(self, client: Client, _: Fields) -> None:
+        client.push(frame({"type": "pong"}))
+
+    async def _speech(self, _: Client, __: Fields) -> None:
+        raise Unprocessable("Speech is not enabled.", fix="Send a `message` instead.", code="speech_not_enabled")
+
+    async def _auth_again(self, _: Client, __: Fields) -> None:
+        raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")
+
+
+async def _until_gone(work: Awaitable[None]) -> None:
+    """A client that leaves, or takes nothing for too long, ends its connection and is no error."""
+    with contextlib.suppress(WebSocketDisconnect, TimeoutError):
+        await work
+
+
+async def _first_frame(text: str | None, greet: Callable[[Fields], Greeting]) -> Greeting:
+    fields = await _fields(text)
+    if fields.required_text("type") != "auth":
+        raise Unauthorised("Say who you are first.", fix='Send {"type": "auth", …}.', code="no_greeting")
+    return greet(fields)
+
+
+async def _receive(socket: WebSocket) -> str | None:
+    """The text of the next frame, None for a binary one. Raises `WebSocketDisconnect` at the end."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    text = message.get("text")
+    return text if isinstance(text, str) else None
+
+
+async def _fields(text: str | None) -> Fields:
+    if text is None:
+        raise Invalid("Binary frames are not read.", fix="Send JSON as text.")
+    return await parse_fields(text)
+
+
+async def _send(socket: WebSocket, item: Frame) -> None:
+    """Raises `TimeoutError` when the client does not take it: the connection is given up."""
+    async with asyncio.timeout(_SENDING):
+        await socket.send_text(item.text)
+
+
+def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name
+    """`id` repeats the id of the frame that failed."""
+    known = {"id": id} if isinstance(id, str) else {}
+    return frame({"type": "error", **failure.to_json(), **known})

@@ -1,0 +1,78 @@
+"""Lets requests wait for a message to come to rest, woken by the bus.
+
+An event is notice only: whoever wakes up reads the status from the database. It polls nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+from arvis.domain.events import StatusChanged
+from arvis.domain.messages import FINAL_STATUSES, MessageStatus
+from arvis.ports.bus import Bus
+
+#: Where a message rests: it is over, or it needs a person.
+RESTING = FINAL_STATUSES | {MessageStatus.WAITING}
+
+
+class Watch:
+    """One request that waits for one message. Once `closed` it waits no longer."""
+
+    def __init__(self) -> None:
+        self._woken = asyncio.Event()
+        self.closed = False
+
+    async def changed(self, timeout: float) -> None:
+        """Until the message came to rest or the server stops, at most `timeout` seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def wake(self, *, close: bool = False) -> None:
+        self.closed = self.closed or close
+        self._woken.set()
+
+
+class StatusBoard:
+    """All watches of this server, by message."""
+
+    def __init__(self) -> None:
+        self._watches: dict[str, set[Watch]] = {}
+        self._closed = False
+
+    @contextlib.contextmanager
+    def listening(self, bus: Bus) -> Iterator[None]:
+        """Hear the bus; at the end every watch wakes up for good."""
+        unsubscribe = bus.subscribe(StatusChanged, self._status_changed)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    def close(self) -> None:
+        """The server stops: nobody waits any longer."""
+        self._closed = True
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.wake(close=True)
+
+    @contextlib.contextmanager
+    def watch(self, message_id: str) -> Iterator[Watch]:
+        watch = Watch()
+        watch.closed = self._closed
+        watches = self._watches.setdefault(message_id, set())
+        watches.add(watch)
+        try:
+            yield watch
+        finally:
+            watches.discard(watch)
+            if not watches:
+                self._watches.pop(message_id, None)
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status in RESTING:
+            for watch in self._watches.get(event.message_id, ()):
+                watch.wake()

@@ -1,0 +1,79 @@
+"""The project's own files, for the tests that read them."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = ROOT / "tests"
+
+#: What runs in production; the house rules about size and exceptions are about these.
+PACKAGES = ("arvis", "connectors")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`where` is `file:line name`; `lines` counts from its first decorator to its end."""
+
+    where: str
+    lines: int
+
+
+def modules() -> list[Path]:
+    return [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+
+
+def python_files() -> list[Path]:
+    return [*modules(), *sorted(TESTS.rglob("*.py")), *sorted((ROOT / "bench").rglob("*.py"))]
+
+
+def kept_files() -> list[Path]:
+    """What the repository keeps or is about to keep; in an unpacked sdist, everything that is there."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return [file for file in ROOT.rglob("*") if file.is_file() and not _made(file)]
+    command = [git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def _made(file: Path) -> bool:
+    parts = file.relative_to(ROOT).parts
+    return any(part.startswith(".") and part not in {".ci", ".gitignore"} for part in parts) or bool(
+        {"__pycache__", "node_modules", "data", "dist", "build"} & set(parts)
+    )
+
+
+def parse(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+
+
+def functions(file: Path) -> Iterator[Function]:
+    for node in ast.walk(parse(file)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            last = node.end_lineno or node.lineno
+            yield Function(f"{relative(file)}:{node.lineno} {node.name}", last - first + 1)
+
+
+def lines_with(pattern: re.Pattern[str], files: Iterable[Path]) -> list[str]:
+    """`file:line: text` of each line in which the pattern is found; files that are not text are passed over."""
+    found = []
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        lines = enumerate(text.splitlines(), start=1)
+        found += [f"{relative(file)}:{number}: {line.strip()}" for number, line in lines if pattern.search(line)]
+    return found
+
+
+def relative(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix()

@@ -1,0 +1,88 @@
+"""Fixtures that need a real server or browser. One of each serves the whole session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+
+from tests.parts import require
+from tests.postgres import PostgresServer, running_postgres
+
+__all__ = ["require"]
+
+#: Lines that tests want to be read at the end of a run, whether they pass or not.
+FIGURES = pytest.StashKey[list[str]]()
+
+CSP_MARK = "CSP violation:"
+CSP_LISTENER = f"""addEventListener("securitypolicyviolation", event =>
+    console.error("{CSP_MARK}", event.violatedDirective, event.blockedURI))"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A browser belongs to the event loop that launched it, so its tests share the session's loop. So does a server
+    of theirs: its fixture says `loop_scope="session"`, or it is a process of its own."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if figures := config.stash.get(FIGURES, None):
+        terminalreporter.section("figures")
+        terminalreporter.write_line("\n".join(figures))
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> list[str]:
+    """Append a line, and it is printed below the results."""
+    return request.config.stash.setdefault(FIGURES, [])
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server, without fsync: for behaviour. A crash test starts its own with `running_postgres`."""
+    with running_postgres(require("initdb")) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """The address of a database of the test's own."""
+    with postgres.database(f"test_{uuid4().hex}") as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """Debian's Chromium, headless. Its sandbox does not work as root."""
+    program = require("chromium")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """A page with cookies of its own; the test fails when a script threw or the content policy was broken."""
+    complaints: list[str] = []
+
+    def note(message: ConsoleMessage) -> None:
+        if message.text.startswith(CSP_MARK):
+            complaints.append(message.text)
+
+    async with await browser.new_context() as context:
+        page = await context.new_page()
+        page.on("console", note)
+        page.on("pageerror", lambda error: complaints.append(f"script error: {error}"))
+        await page.add_init_script(CSP_LISTENER)
+        yield page
+    assert not complaints, "\n".join(complaints)

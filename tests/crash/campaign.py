@@ -1,0 +1,117 @@
+"""A campaign: as many episodes as it takes for so many kills, pinned seeds first.
+
+Episodes are independent, each with its own data folder, model, users and seed, so a failure is replayed alone and
+in a minute. The folder and the database of a failed episode are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tests.crash.databases import create_database, drop_database
+from tests.crash.episode import Aim, Plan, play
+from tests.crash.report import Result, result_of
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PINNED = Path(__file__).with_name("pinned.json")
+ARVIS = (sys.executable, "-m", "arvis")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An episode that can be played again."""
+
+    seed: str
+    kills: int
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """How its episodes are played: what `Plan` says of each field. `parallel` episodes run at once."""
+
+    command: Sequence[str] = ARVIS
+    code: Path = CHECKOUT
+    aim: Aim = Aim.RANDOM
+    window: float = 2.0
+    patience: float = 90.0
+    database: str | None = None
+    parallel: int = 1
+
+    async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
+        """Play all cases; `told` hears of each as it ends."""
+        places = asyncio.Semaphore(self.parallel)
+
+        async def one(case: Case) -> Result:
+            async with places:
+                result = await self.play(case)
+            told(result)
+            return result
+
+        return await asyncio.gather(*(one(case) for case in cases))
+
+    async def play(self, case: Case) -> Result:
+        folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
+        database = None if self.database is None else create_database(self.database)
+        plan = Plan(
+            seed=case.seed,
+            kills=case.kills,
+            command=self.command,
+            code=self.code,
+            folder=folder,
+            aim=self.aim,
+            window=self.window,
+            patience=self.patience,
+            database=database,
+        )
+        started = time.monotonic()
+        history = await play(plan)
+        result = result_of(case.seed, case.kills, history, time.monotonic() - started)
+        if result.violations:
+            (folder / "history.json").write_text(json.dumps(asdict(history), indent=1))
+            return replace(result, evidence=str(folder))
+        shutil.rmtree(folder)
+        if self.database is not None and database is not None:
+            drop_database(self.database, database)
+        return result
+
+
+def cases_of(seed: str, kills: int, episode: int) -> list[Case]:
+    """Cut a number of kills into episodes, each with a seed of its own."""
+    sizes = [min(episode, kills - done) for done in range(0, kills, episode)]
+    return [Case(seed if len(sizes) == 1 else f"{seed}.{number}", size) for number, size in enumerate(sizes)]
+
+
+def fresh_seed() -> str:
+    return secrets.token_hex(4)
+
+
+def pinned(path: Path = PINNED) -> list[Case]:
+    """The cases that once failed."""
+    return [Case(entry["seed"], entry["kills"]) for entry in json.loads(path.read_text())]
+
+
+def pin(results: Sequence[Result], path: Path = PINNED) -> None:
+    """Keep the seeds of failed episodes for ever, with the rules that they found broken. A daemon that never took
+    a message failed for another reason than its kills."""
+    entries = json.loads(path.read_text())
+    known = {entry["seed"] for entry in entries}
+    new = [
+        {
+            "seed": result.seed,
+            "kills": result.kills,
+            "found": sorted({violation.rule for violation in result.violations}),
+        }
+        for result in results
+        if result.violations and result.messages and result.seed not in known
+    ]
+    if new:
+        path.write_text(json.dumps([*entries, *new], indent=2) + "\n")

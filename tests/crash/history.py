@@ -1,0 +1,144 @@
+"""What one episode looked like from outside: the facts that users, model and harness wrote down.
+
+Plain data without judgement, so that a recorded history can be judged again, and spoiled by hand to see that the
+oracle notices. All instants are seconds of one monotonic clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+_TOKEN = re.compile(r"m-\d{6}")
+
+
+def token_of(number: int) -> str:
+    """The word that names a message everywhere: in its text, in the reply to it and in later prompts."""
+    return f"m-{number:06}"
+
+
+def tokens_in(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that a user wrote, and repeated with the same client id until it was acknowledged. `ids` holds
+    every message id that an acknowledgement named."""
+
+    token: str
+    channel: str
+    first_sent: float
+    acked: float | None
+    ids: tuple[str, ...]
+    tries: int
+
+    @property
+    def id(self) -> str | None:
+        return self.ids[0] if self.ids else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A `message` push as the socket brought it."""
+
+    seq: int
+    message_id: str
+    reply_to: str | None
+    answers: tuple[str, ...]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """What the API says about a message after the drain; `status` is `missing` when it knows no such message."""
+
+    status: str
+    reason: str | None
+    reply: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a prompt."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that reached the model. `boot` is the number of the daemon that made it, `finished` None when the
+    daemon went away before it had the whole answer."""
+
+    number: int
+    boot: int
+    started: float
+    finished: float | None
+    prompt: tuple[Turn, ...]
+    answer: str
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The messages that wait for an answer: those behind the last reply of the prompt."""
+        texts: list[str] = []
+        for turn in self.prompt:
+            if turn.role == "assistant":
+                texts.clear()
+            else:
+                texts.append(turn.content)
+        return tokens_in("\n".join(texts))
+
+    def exchanges(self) -> list[tuple[tuple[str, ...], str]]:
+        """The earlier part of the prompt: the messages before each reply, and the reply."""
+        done: list[tuple[tuple[str, ...], str]] = []
+        asked: list[str] = []
+        for turn in self.prompt:
+            if turn.role == "assistant":
+                done.append((tuple(asked), turn.content))
+                asked = []
+            else:
+                asked.extend(tokens_in(turn.content))
+        return done
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """One life of the daemon. `ready` is None when it was killed before it was ready, `ended` is filled for all
+    but the last."""
+
+    number: int
+    spawned: float
+    ready: float | None
+    ended: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """An episode from its first start to its clean stop. `live` is what users saw as it happened, over all their
+    connections (web socket chats only); `transcripts` is the replay of each channel from its beginning after the
+    drain; `timelines` is keyed by message id; `problems` are refusals and failures that no user should meet;
+    `rows` are the offending rows that the database gave up, by the name of the rule they break."""
+
+    sent: Sequence[Sent]
+    live: Mapping[str, Sequence[Shown]]
+    transcripts: Mapping[str, Sequence[Shown]]
+    timelines: Mapping[str, Timeline]
+    calls: Sequence[Call]
+    boots: Sequence[Boot]
+    problems: Sequence[str] = ()
+    rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def channels(self) -> Iterable[str]:
+        return sorted({sent.channel for sent in self.sent})
+
+    def of_channel(self, channel: str) -> list[Sent]:
+        return [sent for sent in self.sent if sent.channel == channel]
+
+    def transcript(self, channel: str) -> Sequence[Shown]:
+        return self.transcripts.get(channel, ())
+
+    def replies(self, channel: str) -> list[Shown]:
+        """The transcript without notices on the way, which answer nothing."""
+        return [shown for shown in self.transcript(channel) if shown.answers]

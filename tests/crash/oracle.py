@@ -1,0 +1,180 @@
+"""The judge: what the contract (reliability.md §3) says about a recorded history.
+
+Each rule is a pure function that yields what broke it, so that a rule is tested with histories spoiled by hand.
+It knows nothing of the daemon's code; a fact that was never seen outside or in the database does not exist.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import Counter
+from itertools import accumulate, pairwise
+
+from tests.crash.calls import (
+    a_prompt_holds_the_earlier_answers,
+    interrupted_work_is_claimed_again_soon,
+    one_turn_at_a_time,
+)
+from tests.crash.history import History, Sent, tokens_in
+from tests.crash.verdict import Found, Kind, Rule, Violation
+
+
+def judge(history: History) -> list[Violation]:
+    """Everything that is wrong with this history; an empty list is the goal."""
+    return [Violation(rule.__name__, kind, detail) for rule in RULES for kind, detail in rule(history)]
+
+
+def every_message_is_accepted(history: History) -> Found:
+    for sent in history.sent:
+        if sent.acked is None:
+            yield Kind.LOST, f"{sent.token} was never acknowledged, though repeated until the end"
+
+
+def an_id_means_one_message(history: History) -> Found:
+    """The same client id again answers the same message id; another client id never does."""
+    owners: dict[str, str] = {}
+    for sent in history.sent:
+        if len(sent.ids) > 1:
+            yield Kind.STORED_TWICE, f"{sent.token} was acknowledged under several ids: {', '.join(sent.ids)}"
+        for message_id in sent.ids:
+            other = owners.setdefault(message_id, sent.token)
+            if other != sent.token:
+                yield Kind.OTHER, f"{sent.token} and {other} were acknowledged under one id, {message_id}"
+
+
+def every_accepted_message_is_answered(history: History) -> Found:
+    """With a reply of the model that names it: no notice stands in its place."""
+    for sent in history.sent:
+        if sent.id is None:
+            continue
+        timeline = history.timelines.get(sent.id)
+        match timeline:
+            case None:
+                yield Kind.OTHER, f"{sent.token} ({sent.id}) was not looked up"
+            case _ if timeline.status != "answered":
+                yield (
+                    Kind.LOST,
+                    f"{sent.token} ({sent.id}) is {timeline.status}, reason {timeline.reason}: {timeline.reply}",
+                )
+            case _ if sent.token not in tokens_in(timeline.reply or ""):
+                yield (
+                    Kind.LOST,
+                    f"{sent.token} ({sent.id}) is answered by a text that does not name it: {timeline.reply}",
+                )
+
+
+def every_message_has_one_reply(history: History) -> Found:
+    """In the transcript of its channel each accepted message stands in `answers` once."""
+    for channel in history.channels():
+        sent = {each.id: each for each in history.of_channel(channel) if each.id is not None}
+        counts = Counter(answered for shown in history.transcript(channel) for answered in shown.answers)
+        for message_id, each in sent.items():
+            if counts[message_id] > 1:
+                yield Kind.STORED_TWICE, f"{each.token} ({message_id}) has {counts[message_id]} replies in {channel}"
+            elif counts[message_id] == 0:
+                yield Kind.MISSING, f"{each.token} ({message_id}) has no reply in the transcript of {channel}"
+        for unknown in sorted(counts.keys() - sent.keys()):
+            yield Kind.STORED_TWICE, f"{channel} answers {unknown}, which no user was told of"
+
+
+def a_reply_says_what_it_answers(history: History) -> Found:
+    """`answers` and the tokens of the text are the same messages, `replyTo` is the newest, the timeline agrees."""
+    tokens = {sent.id: sent.token for sent in history.sent}
+    for channel in history.channels():
+        for shown in history.replies(channel):
+            named = tuple(tokens.get(answered, answered) for answered in shown.answers)
+            if Counter(named) != Counter(tokens_in(shown.content)):
+                yield Kind.OTHER, f"{channel} {shown.seq} answers {' '.join(named)} with the text: {shown.content}"
+            if shown.reply_to != shown.answers[-1]:
+                yield Kind.OTHER, f"{channel} {shown.seq} has replyTo {shown.reply_to}, answers {shown.answers}"
+            for answered in shown.answers:
+                timeline = history.timelines.get(answered)
+                if timeline is not None and timeline.reply != shown.content:
+                    yield Kind.OTHER, f"{answered} was shown «{shown.content}», its timeline says «{timeline.reply}»"
+
+
+def a_channel_counts_without_gaps(history: History) -> Found:
+    for channel in history.channels():
+        shown = history.transcript(channel)
+        for place, each in enumerate(shown, start=1):
+            if each.seq != place:
+                yield Kind.MISSING, f"the transcript of {channel} has seq {each.seq} where {place} should be"
+                break
+        for message_id, count in Counter(each.message_id for each in shown).items():
+            if count > 1:
+                yield Kind.STORED_TWICE, f"the transcript of {channel} holds {message_id} {count} times"
+
+
+def a_screen_shows_everything_once(history: History) -> Found:
+    """What a resuming client saw over all its connections is the transcript: each entry once, in order."""
+    for channel, live in history.live.items():
+        transcript = history.transcript(channel)
+        seen = Counter(shown.seq for shown in live)
+        ids = Counter(shown.message_id for shown in live)
+        for shown in transcript:
+            if seen[shown.seq] == 0:
+                yield Kind.MISSING, f"{channel} {shown.seq} never reached the screen: {shown.content}"
+        for seq in (seq for seq, count in seen.items() if count > 1):
+            yield Kind.SHOWN_TWICE, f"{channel} {seq} reached the screen {seen[seq]} times"
+        for message_id in (each for each, count in ids.items() if count > 1):
+            yield Kind.SHOWN_TWICE, f"{message_id} reached the screen of {channel} {ids[message_id]} times"
+        for before, after in pairwise(live):
+            if after.seq < before.seq:
+                yield Kind.OUT_OF_ORDER, f"{channel} {after.seq} reached the screen after {before.seq}"
+        stored = {shown.seq: shown for shown in transcript}
+        for shown in live:
+            if stored.get(shown.seq) != shown:
+                yield (
+                    Kind.OTHER,
+                    f"{channel} {shown.seq} was shown as {shown}, the transcript says {stored.get(shown.seq)}",
+                )
+
+
+def replies_follow_the_order_of_acceptance(history: History) -> Found:
+    """A message acknowledged before another was first sent is not answered after it."""
+    for channel in history.channels():
+        place = {answered: at for at, shown in enumerate(history.replies(channel)) for answered in shown.answers}
+        sent = [
+            (each, place[each.id])
+            for each in history.of_channel(channel)
+            if each.id in place and each.acked is not None
+        ]
+        sent.sort(key=_acked)
+        instants = [each.acked or 0.0 for each, _ in sent]
+        latest = list(accumulate((at for _, at in sent), max))
+        for each, at in sent:
+            before = bisect.bisect_left(instants, each.first_sent)
+            if before and latest[before - 1] > at:
+                yield Kind.OUT_OF_ORDER, f"{each.token} was answered before a message that {channel} accepted earlier"
+
+
+def _acked(entry: tuple[Sent, int]) -> float:
+    return entry[0].acked or 0.0
+
+
+def no_user_met_a_problem(history: History) -> Found:
+    for problem in history.problems:
+        yield Kind.OTHER, problem
+
+
+def the_rows_agree(history: History) -> Found:
+    for rule, rows in history.rows.items():
+        for row in rows:
+            yield Kind.OTHER, f"{rule}: {row}"
+
+
+RULES: tuple[Rule, ...] = (
+    every_message_is_accepted,
+    an_id_means_one_message,
+    every_accepted_message_is_answered,
+    every_message_has_one_reply,
+    a_reply_says_what_it_answers,
+    a_channel_counts_without_gaps,
+    a_screen_shows_everything_once,
+    replies_follow_the_order_of_acceptance,
+    a_prompt_holds_the_earlier_answers,
+    one_turn_at_a_time,
+    interrupted_work_is_claimed_again_soon,
+    no_user_met_a_problem,
+    the_rows_agree,
+)

@@ -1,0 +1,115 @@
+"""The invariants of reliability.md §6.2 as queries over the stopped daemon's database, opened to read only.
+
+Each query gives the offending rows, so that none is the goal. The text is the same for SQLite and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+
+OFFENDERS: Mapping[str, LiteralString] = {
+    "an inbox row has exactly one reply or notice, of its own turn": """
+        SELECT m.id, m.status, m.execution_id, m.answered_by FROM messages m
+        WHERE m.role = 'user' AND m.status <> 'dropped' AND 1 <> (
+            SELECT count(*) FROM messages r
+            WHERE r.role <> 'user' AND r.superseded = 0 AND r.execution_id = m.execution_id AND r.id = m.answered_by)""",
+    "an inbox row is answered": """
+        SELECT id, status, reason FROM messages WHERE role = 'user' AND status <> 'answered'""",
+    "a platform event is stored once": """
+        SELECT channel, event_id, count(*) FROM messages
+        WHERE event_id IS NOT NULL GROUP BY platform, connector, channel, event_id HAVING count(*) > 1""",
+    "a turn stores one reply": """
+        SELECT execution_id, count(*) FROM messages
+        WHERE role <> 'user' AND superseded = 0 GROUP BY execution_id HAVING count(*) > 1""",
+    "a reply answers somebody": """
+        SELECT r.id, r.role FROM messages r
+        WHERE r.role <> 'user' AND r.superseded = 0 AND r.execution_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.answered_by = r.id)""",
+    "replies end in the order of acceptance": """
+        SELECT lane, message_id, turn, previous FROM (
+            SELECT j.lane, j.message_id, m.turn, lag(m.turn) OVER (PARTITION BY j.lane ORDER BY j.position) AS previous
+            FROM jobs j JOIN messages m ON m.id = j.message_id WHERE j.kind = 'message') AS turns
+        WHERE turn < previous""",
+    "a conversation counts its turns": """
+        SELECT c.id, c.turns, max(m.turn) FROM conversations c JOIN messages m ON m.conversation_id = c.id
+        GROUP BY c.id, c.turns HAVING c.turns <> max(m.turn)""",
+    "no job is left": """
+        SELECT id, kind, status, crashes, attempts, lane FROM jobs WHERE status IN ('pending', 'running')""",
+    "no job is given up": """
+        SELECT id, kind, status, crashes, attempts, reason FROM jobs WHERE status IN ('failed', 'cancelled')""",
+    "no lane has two running jobs": """
+        SELECT lane, count(*) FROM jobs WHERE status = 'running' GROUP BY lane HAVING count(*) > 1""",
+    "a lane counts its live jobs": """
+        SELECT l.lane, l.live, count(j.id) FROM lanes l
+        LEFT JOIN jobs j ON j.lane = l.lane AND j.status IN ('pending', 'running')
+        GROUP BY l.lane, l.live HAVING l.live <> count(j.id)""",
+    "a live job has a lane": """
+        SELECT j.id, j.lane FROM jobs j LEFT JOIN lanes l ON l.lane = j.lane
+        WHERE j.status IN ('pending', 'running') AND l.lane IS NULL""",
+    "no execution is left open": """
+        SELECT id, status, steps, error FROM executions WHERE status <> 'done'""",
+    "an ended execution stands nowhere": """
+        SELECT c.id, c.execution_id, c.node FROM cursors c JOIN executions e ON e.id = c.execution_id
+        WHERE e.status IN ('done', 'failed', 'cancelled')""",
+    "the steps of an execution have no gap": """
+        SELECT execution_id, min(number), max(number), count(*) FROM steps
+        GROUP BY execution_id HAVING max(number) - min(number) + 1 <> count(*)""",
+    "no effect is left open": """
+        SELECT execution_id, name, state FROM effects WHERE state <> 'finished'""",
+    "a part is delivered once": """
+        SELECT message_id, part, count(*) FROM deliveries GROUP BY message_id, part HAVING count(*) > 1""",
+    "a delivery is sent": """
+        SELECT id, channel, seq, state, error FROM deliveries WHERE state <> 'sent'""",
+    "a reply is delivered": """
+        SELECT r.id FROM messages r WHERE r.role = 'assistant'
+        AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = r.id)""",
+    "a channel counts its deliveries without gaps": """
+        SELECT d.channel, c.seq, min(d.seq), max(d.seq), count(*) FROM deliveries d
+        JOIN channels c ON c.platform = d.platform AND c.connector = d.connector AND c.channel = d.channel
+        GROUP BY d.platform, d.connector, d.channel, c.seq
+        HAVING min(d.seq) <> 1 OR max(d.seq) <> count(*) OR c.seq <> count(*)""",
+    "a key of a job is used once": """
+        SELECT key, count(*) FROM jobs WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1""",
+}
+
+#: A broken rule may break in every row: so many are told.
+TOLD = 10
+
+Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
+
+
+def offending(data: Path, database: str | None) -> dict[str, list[str]]:
+    """The rows that break each rule, as texts; a rule that holds is left out."""
+    return _sqlite(data / "arvis.db") if database is None else _postgresql(database)
+
+
+def _sqlite(path: Path) -> dict[str, list[str]]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        found = _ask(connection.execute)
+        damage = [row for row in connection.execute("PRAGMA integrity_check") if row != ("ok",)]
+        orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
+    for rule, rows in {"the file is sound": damage, "references hold": orphans}.items():
+        if rows:
+            found[rule] = _told(rows)
+    return found
+
+
+def _postgresql(url: str) -> dict[str, list[str]]:
+    with psycopg.connect(url, options="-c default_transaction_read_only=on") as connection:
+        return _ask(connection.execute)
+
+
+def _ask(query: Query) -> dict[str, list[str]]:
+    answers = {rule: list(query(text)) for rule, text in OFFENDERS.items()}
+    return {rule: _told(rows) for rule, rows in answers.items() if rows}
+
+
+def _told(rows: Sequence[Sequence[Any]]) -> list[str]:
+    told = [" ".join(str(value) for value in row) for row in rows[:TOLD]]
+    return told if len(rows) <= TOLD else [*told, f"and {len(rows) - TOLD} more"]

@@ -1,0 +1,73 @@
+"""The shipped daemon under kill -9, and the builds that prove that this test can fail.
+
+The long campaign is `make crash KILLS=1000`; reliability.md §6 says what it must show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.crash.campaign import CHECKOUT, Campaign, Case, cases_of, fresh_seed, pin, pinned
+from tests.crash.history import Boot, History, Sent
+from tests.crash.report import explain, result_of, totals
+from tests.crash.variants import VARIANTS
+from tests.crash.variants.build import DoesNotApply, Edit, apply, broken
+
+KILLS = 20
+CONTROL_KILLS = 3
+SENT = Sent("m-000001", "chat-0", 0.0, 0.1, ("id-1",), 1)
+EMPTY = History([], {}, {}, {}, [], [Boot(1, 0.0, 1.0, 2.0), Boot(2, 2.1, None, 2.5), Boot(3, 2.6, 3.0, None)])
+
+
+async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
+    """A new seed each time; one that fails is kept in pinned.json and played by `make crash` from then on."""
+    case = Case(fresh_seed(), KILLS)
+    print(f"seed {case.seed}")
+    result = await Campaign().play(case)
+    pin([result])
+    assert result.kills == KILLS
+    assert result.messages > KILLS
+    assert not result.violations, explain([result])
+
+
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+async def test_a_broken_build_is_caught(name: str) -> None:
+    variant = VARIANTS[name]
+    with broken(variant, CHECKOUT) as code:
+        campaign = Campaign(code=code, aim=variant.aim, patience=variant.patience)
+        result = await campaign.play(Case(fresh_seed(), CONTROL_KILLS))
+    assert variant.caught_by <= {violation.kind for violation in result.violations}, explain([result])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("nothing of the kind", "0 times"), ("old old", "2 times"), (None, "not there")]
+)
+def test_a_variant_that_no_longer_fits_is_an_error(tmp_path: Path, text: str | None, reason: str) -> None:
+    if text is not None:
+        (tmp_path / "file.py").write_text(text)
+    with pytest.raises(DoesNotApply, match=reason):
+        apply(Edit("file.py", old="old", new="new"), tmp_path)
+
+
+def test_kills_are_cut_into_episodes_that_can_be_replayed_alone() -> None:
+    assert cases_of("s", 60, 25) == [Case("s.0", 25), Case("s.1", 25), Case("s.2", 10)]
+    assert cases_of("s.1", 25, 25) == [Case("s.1", 25)]
+
+
+def test_a_failed_seed_is_pinned_once(tmp_path: Path) -> None:
+    path = tmp_path / "pinned.json"
+    path.write_text("[]")
+    failed = result_of("bad", 2, replace(EMPTY, sent=[SENT]), 1.0)
+    no_start = result_of("no start", 2, replace(EMPTY, problems=("it did not start",)), 1.0)
+    pin([failed, no_start, result_of("good", 2, EMPTY, 1.0)], path)
+    pin([failed], path)
+    assert pinned(path) == [Case("bad", 2)]
+
+
+def test_the_figures_of_a_report_add_up() -> None:
+    failed = result_of("bad", 2, replace(EMPTY, problems=("it broke", "again")), 3.0)
+    figures = totals([failed, result_of("good", 2, EMPTY, 1.0)])
+    assert (figures["kills"], figures["other"], figures["lost"], figures["secondsPerKill"]) == (4, 2, 0, 1.0)

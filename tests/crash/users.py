@@ -1,0 +1,181 @@
+"""The people of the campaign: each writes in a channel of its own, over the socket or over HTTP.
+
+They behave as good clients do: one message at a time until it is acknowledged, the same id again after every
+failure, a resume by the last sequence number after every reconnect. They record and never judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any, Protocol
+
+import aiohttp
+
+from tests.crash.door import Door, shown_by
+from tests.crash.history import Sent, Shown, token_of
+from tests.crash.trigger import Trigger
+
+ACK_WITHIN = 15.0
+PAUSE_BETWEEN_TRIES = 0.02
+#: Share of the acknowledged messages that are sent once more, by a client that forgot its acknowledgement.
+FORGETFUL = 0.05
+BURST = 0.25
+
+Refused = (aiohttp.ClientError, TimeoutError, ConnectionError)
+
+
+class Voice(Protocol):
+    """How a user reaches its channel."""
+
+    async def say(self, token: str, content: str) -> str:
+        """One try to send; the message id of the acknowledgement. Raises one of `Refused`."""
+        ...
+
+
+class User:
+    """Writes numbered messages at random instants, `rate` a second on average, sometimes several at once.
+    `number` gives each message of the episode its own number."""
+
+    def __init__(
+        self, *, channel: str, voice: Voice, rng: Random, rate: float, number: Callable[[], int], acked: Trigger
+    ) -> None:
+        self._channel = channel
+        self._voice = voice
+        self._rng = rng
+        self._rate = rate
+        self._number = number
+        self._acked = acked
+        self._sent: list[Sent] = []
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        return tuple(self._sent)
+
+    async def write(self, over: asyncio.Event) -> None:
+        """Until `over` is set; what was begun by then is still brought to its acknowledgement."""
+        while not over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), self._rng.expovariate(self._rate))
+                return
+            for _ in range(self._rng.randint(2, 4) if self._rng.random() < BURST else 1):
+                await self._send(token_of(self._number()))
+
+    async def _send(self, token: str) -> None:
+        started = time.monotonic()
+        place = len(self._sent)
+        self._sent.append(Sent(token, self._channel, started, None, (), 0))
+        message_id, tries = await self._insist(token)
+        acked = time.monotonic()
+        ids: tuple[str, ...] = (message_id,)
+        if self._rng.random() < FORGETFUL:
+            again, more = await self._insist(token)
+            ids, tries = (ids if again in ids else (*ids, again)), tries + more
+        self._sent[place] = Sent(token, self._channel, started, acked, ids, tries)
+
+    async def _insist(self, token: str) -> tuple[str, int]:
+        """Repeat until somebody acknowledges; the id, and how many tries it took."""
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                message_id = await self._voice.say(token, f"Please answer {token}.")
+            except Refused:
+                await asyncio.sleep(PAUSE_BETWEEN_TRIES)
+                continue
+            self._acked.fire()
+            return message_id, tries
+
+
+class HttpVoice:
+    """Sends by `POST /api/message`. A refusal (4xx) is a problem: nothing that this client sends is wrong."""
+
+    def __init__(self, *, door: Door, channel: str, problem: Callable[[str], None]) -> None:
+        self._door = door
+        self._channel = channel
+        self._problem = problem
+
+    async def say(self, token: str, content: str) -> str:
+        await self._door.up.wait()
+        body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
+        async with self._door.session.post(
+            f"{self._door.url}/api/message",
+            json=body | {"id": token},
+            headers=self._door.headers,
+            timeout=aiohttp.ClientTimeout(total=ACK_WITHIN),
+        ) as response:
+            if response.status != 202:
+                text = (await response.text())[:300]
+                self._problem(f"POST of {token} was answered {response.status}: {text}")
+                raise aiohttp.ClientError(text)
+            answer = await response.json()
+            return str(answer["messageId"])
+
+
+class SocketVoice:
+    """Sends and listens over one socket, opened again whenever it breaks. `shown` is what this client's screen
+    was told, in order, over all its connections."""
+
+    def __init__(self, *, door: Door, channel: str, problem: Callable[[str], None]) -> None:
+        self._door = door
+        self._channel = channel
+        self._problem = problem
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._connected = asyncio.Event()
+        self._acks: dict[str, asyncio.Future[str]] = {}
+        self._shown: list[Shown] = []
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        return tuple(self._shown)
+
+    @property
+    def last_seq(self) -> int:
+        return max((shown.seq for shown in self._shown), default=0)
+
+    async def say(self, token: str, content: str) -> str:
+        await self._connected.wait()
+        assert self._socket is not None
+        ack = self._acks[token] = asyncio.get_running_loop().create_future()
+        try:
+            await self._socket.send_json({"type": "message", "content": content, "id": token})
+            return await asyncio.wait_for(ack, ACK_WITHIN)
+        finally:
+            del self._acks[token]
+
+    async def listen(self) -> None:
+        """Stay connected until cancelled."""
+        while True:
+            await self._door.up.wait()
+            try:
+                await self._connection()
+            except Refused:
+                await asyncio.sleep(PAUSE_BETWEEN_TRIES)
+
+    async def _connection(self) -> None:
+        self._socket, _ = await self._door.open(self._channel, self._channel, self.last_seq)
+        self._connected.set()
+        try:
+            async for frame in self._socket:
+                self._take(json.loads(frame.data))
+        finally:
+            self._connected.clear()
+            for ack in self._acks.values():
+                if not ack.done():
+                    ack.set_exception(ConnectionError("the socket broke"))
+            await self._socket.close()
+
+    def _take(self, push: dict[str, Any]) -> None:
+        match push["type"]:
+            case "message":
+                self._shown.append(shown_by(push))
+            case "ack":
+                ack = self._acks.get(push["id"])
+                if ack is not None and not ack.done():
+                    ack.set_result(push["messageId"])
+            case "error":
+                self._problem(f"The socket of {self._channel} was told: {push}")

@@ -1,0 +1,68 @@
+"""Deliberately broken builds: the negative controls of the harness (reliability.md §6.4).
+
+A variant is a list of exact replacements in a copy of the program, never a switch in the product. A replacement
+that no longer fits is an error, so that a control cannot quietly become a test of the healthy program.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.crash.episode import Aim
+from tests.crash.verdict import Kind
+
+PARTS = ("arvis", "connectors", "migrations")
+NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "ui")
+
+
+class DoesNotApply(Exception):
+    """The program changed under a variant: rewrite the variant so that it breaks the same promise again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace `old`, which stands in `path` exactly once, by `new`."""
+
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """`breaks` says which promise, `caught_by` what the oracle must find; `aim` and `patience` (seconds) let few
+    kills find it."""
+
+    name: str
+    breaks: str
+    edits: Sequence[Edit]
+    caught_by: frozenset[Kind]
+    aim: Aim
+    patience: float
+
+
+@contextmanager
+def broken(variant: Variant, checkout: Path) -> Iterator[Path]:
+    """A copy of the program with the variant's edits, as a folder to import from."""
+    with tempfile.TemporaryDirectory(prefix=f"arvis-{variant.name}-") as name:
+        code = Path(name)
+        for part in PARTS:
+            shutil.copytree(checkout / part, code / part, ignore=NOT_COPIED)
+        for edit in variant.edits:
+            apply(edit, code)
+        yield code
+
+
+def apply(edit: Edit, code: Path) -> None:
+    path = code / edit.path
+    if not path.is_file():
+        raise DoesNotApply(f"{edit.path} is not there any more")
+    text = path.read_text()
+    if text.count(edit.old) != 1:
+        raise DoesNotApply(f"{edit.path} holds this {text.count(edit.old)} times, not once:\n{edit.old}")
+    path.write_text(text.replace(edit.old, edit.new))

@@ -1,0 +1,32 @@
+"""What a judgement consists of: the kinds of harm, which are the columns of the report, and what a rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.crash.history import History
+
+
+class Kind(StrEnum):
+    """The columns of the report."""
+
+    LOST = "lost"
+    STORED_TWICE = "stored twice"
+    OUT_OF_ORDER = "out of order"
+    SHOWN_TWICE = "shown twice"
+    MISSING = "missing"
+    LATE = "late recovery"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    rule: str
+    kind: Kind
+    detail: str
+
+
+Found = Iterator[tuple[Kind, str]]
+Rule = Callable[[History], Found]

@@ -1,0 +1,198 @@
+"""Inbox, insights and operations that follow a script: plain containers that a test fills and reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from arvis.bus import EventBus
+from arvis.domain.agents import Agent
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.events import MessageReceived
+from arvis.domain.executions import Wait
+from arvis.domain.jobs import Job, JobKind, JobStatus, Pool
+from arvis.domain.messages import (
+    Address,
+    Delivery,
+    DeliveryState,
+    IncomingMessage,
+    MessageStatus,
+    Principal,
+    Role,
+    StoredMessage,
+)
+from arvis.ports.inbox import Received
+from arvis.ports.insights import ConversationView, MessageTimeline, Page, QueueCounts, TimelineStep
+from arvis.ports.operations import WaitAnswer
+
+NOW = 1_700_000_000_000
+HELPER = Agent(id="agent1", slug="helper", name="Helper")
+
+
+def a_job(job_id: str = "job1", *, status: JobStatus = JobStatus.FAILED) -> Job:
+    return Job(
+        id=job_id, kind=JobKind.MESSAGE, status=status, pool=Pool.INTERACTIVE, priority=5, rank=0,
+        lane="conversation:c1", position=1, run_at=NOW, attempts=3, crashes=0, claim=1, owner=None, key=None,
+        agent_id=HELPER.id, principal_id=None, message_id="m1", execution_id="e1", delivery_id=None, tokens=0,
+        payload={"text": "hello"}, error="no model answered", reason="attempts", merged_into=None, created_at=NOW,
+        started_at=NOW, finished_at=NOW, lease_until=None,
+    )  # fmt: skip
+
+
+def a_delivery(seq: int, address: Address, *, content: str | None = None) -> Delivery:
+    return Delivery(
+        id=f"d{seq}", message_id=f"reply{seq}", part=0, address=address, seq=seq, content=content or f"answer {seq}",
+        reply_to="m1", answers=("m0", "m1"), agent="helper", state=DeliveryState.PENDING, created_at=NOW,
+    )  # fmt: skip
+
+
+def web_address(channel: str, thread: str = "") -> Address:
+    return Address("web", "web", channel, thread)
+
+
+class ScriptedInsights:
+    """Answers from plain containers that a test fills."""
+
+    def __init__(self) -> None:
+        self.timelines: dict[str, MessageTimeline] = {}
+        self.all_jobs: dict[str, Job] = {}
+        self.all_waits: dict[str, Wait] = {}
+        self.deliveries: dict[Address, list[Delivery]] = {}
+        self.all_conversations: list[ConversationView] = []
+        self.stored: list[StoredMessage] = []
+        self.asked: list[Mapping[str, Any]] = []
+        #: Runs in the middle of a replay, between the look at the database and its answer.
+        self.during_replay: asyncio.Event | None = None
+        self.replaying = asyncio.Event()
+
+    async def message(self, message_id: str) -> MessageTimeline | None:
+        return self.timelines.get(message_id)
+
+    async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
+        found = self.timelines.get(message_id)
+        return None if found is None else (found.status, found.reason)
+
+    async def jobs(
+        self, *, kind: str | None, status: str | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Job]:
+        self.asked.append({"kind": kind, "status": status, "agent": agent, "limit": limit, "cursor": cursor})
+        found = list(self.all_jobs.values())[int(cursor or 0) :]
+        return Page(found[:limit], str(int(cursor or 0) + limit) if len(found) > limit else None)
+
+    async def job(self, job_id: str) -> Job | None:
+        return self.all_jobs.get(job_id)
+
+    async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
+        self.asked.append({"open_only": open_only, "limit": limit, "cursor": cursor})
+        return Page([wait for wait in self.all_waits.values() if wait.answer is None or not open_only], None)
+
+    async def wait(self, wait_id: str) -> Wait | None:
+        return self.all_waits.get(wait_id)
+
+    async def agents(self) -> Sequence[Agent]:
+        return [HELPER]
+
+    async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
+        self.asked.append({"agent": agent, "limit": limit, "cursor": cursor})
+        return Page(self.all_conversations, None)
+
+    async def conversation_messages(
+        self, conversation_id: str, *, limit: int, cursor: str | None
+    ) -> Page[StoredMessage]:
+        self.asked.append({"conversation": conversation_id, "limit": limit, "cursor": cursor})
+        return Page(self.stored, None)
+
+    async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
+        found = [delivery for delivery in self.deliveries.get(address, []) if delivery.seq > seq][:limit]
+        if self.during_replay is not None:
+            self.replaying.set()
+            await self.during_replay.wait()
+        return found
+
+    async def last_seq(self, address: Address) -> int:
+        return max((delivery.seq for delivery in self.deliveries.get(address, [])), default=0)
+
+    async def counts(self, now: int) -> QueueCounts:
+        return QueueCounts({("message", "pending"): 2}, 1500)
+
+
+class ScriptedInbox:
+    """Accepts what it has no reason to refuse, knows duplicates by address and event id, and keeps everything."""
+
+    def __init__(self, insights: ScriptedInsights, bus: EventBus) -> None:
+        self.received: list[IncomingMessage] = []
+        self.stops: list[tuple[Address, str]] = []
+        self.refusals: dict[str, str] = {}
+        self.broken = False
+        self.came = asyncio.Event()
+        self._known: dict[tuple[Address, str], Received] = {}
+        self._insights = insights
+        self._bus = bus
+
+    async def receive(self, message: IncomingMessage) -> Received:
+        if self.broken:
+            raise RuntimeError("the secret is swordfish")
+        key = (message.address, message.event_id)
+        if key in self._known:
+            return replace(self._known[key], duplicate=True)
+        self.received.append(message)
+        self.came.set()
+        reason = self.refusals.get(message.address.channel)
+        status = MessageStatus.DROPPED if reason else MessageStatus.ACCEPTED
+        answer = Received(f"m{len(self.received)}", status, reason or "fallback")
+        self._known[key] = answer
+        self._insights.timelines[answer.message_id] = a_timeline(answer.message_id, message, status)
+        self._bus.publish(MessageReceived(answer.message_id, message.address))
+        return answer
+
+    async def stop(self, address: Address, by: str) -> int:
+        self.stops.append((address, by))
+        return 1
+
+
+def a_timeline(message_id: str, message: IncomingMessage, status: MessageStatus) -> MessageTimeline:
+    stored = StoredMessage(
+        id=message_id, conversation_id="c1", role=Role.USER, content=message.content, tokens=1, status=status,
+        address=message.address, principal_id=f"principal of {message.sender.user_id}",
+        user_name=message.sender.name, agent_id=HELPER.id, execution_id="e1", turn=None, created_at=NOW,
+    )  # fmt: skip
+    return MessageTimeline(
+        message=stored, status=status, reason=None, reply=None, reply_id=None, answers=(),
+        steps=[TimelineStep(NOW, "received", {}), TimelineStep(NOW, "model_call", {"duration_ms": 5})],
+        job=a_job(), agent="helper", cost_micros=1500, input_tokens=3, output_tokens=4,
+    )  # fmt: skip
+
+
+class ScriptedOperations:
+    """Retries what failed, refuses the rest; the first answer to a wait wins."""
+
+    def __init__(self, insights: ScriptedInsights) -> None:
+        self._insights = insights
+        self.answers: list[tuple[str, WaitAnswer, Principal]] = []
+
+    async def retry_job(self, job_id: str) -> None:
+        self._move(job_id, {JobStatus.FAILED, JobStatus.CANCELLED}, JobStatus.PENDING)
+
+    async def cancel_job(self, job_id: str) -> None:
+        self._move(job_id, {JobStatus.PENDING, JobStatus.RUNNING}, JobStatus.CANCELLED)
+
+    async def delete_job(self, job_id: str) -> None:
+        self._move(job_id, {JobStatus.DONE, JobStatus.FAILED, JobStatus.CANCELLED}, JobStatus.DONE)
+        del self._insights.all_jobs[job_id]
+
+    async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
+        if wait_id not in self._insights.all_waits:
+            raise NotFound("There is no such question.", fix="Look at the list.")
+        if any(answered == wait_id for answered, _, _ in self.answers):
+            raise Conflict("It was answered before.", fix="Nothing to do.", code="already_answered")
+        self.answers.append((wait_id, answer, by))
+
+    def _move(self, job_id: str, allowed: set[JobStatus], to: JobStatus) -> None:
+        job = self._insights.all_jobs.get(job_id)
+        if job is None:
+            raise NotFound("There is no such job.", fix="Look at the list.")
+        if job.status not in allowed:
+            raise Conflict(f"The job is {job.status}.", fix="Wait.")
+        self._insights.all_jobs[job_id] = replace(job, status=to)

@@ -1,0 +1,45 @@
+"""Programs that some tests need and a machine may lack.
+
+A test asks with `require`; no other kind of skip is used, so that CI, which has all parts, can forbid them all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+#: program -> how to get it
+PARTS = {
+    "chromium": "install Chromium (Debian: apt-get install chromium fonts-dejavu-core)",
+    "initdb": "install PostgreSQL's server (Debian: apt-get install postgresql)",
+    "strace": "install strace (Debian: apt-get install strace)",
+}
+
+#: Debian keeps the server's programs out of the PATH, one folder per version.
+_POSTGRESQL = Path("/usr/lib/postgresql")
+
+
+def find(part: str) -> Path | None:
+    """The program's own file, links followed, so that its sister programs lie beside it."""
+    found = shutil.which(part) or shutil.which(part, path=os.pathsep.join(_postgresql_folders()))
+    return Path(found).resolve() if found else None
+
+
+def require(part: str, hint: str | None = None) -> Path:
+    """The program, or the test is skipped with a hint; with `ARVIS_REQUIRE_ALL=1` it fails instead."""
+    program = find(part)
+    if program is not None:
+        return program
+    message = f"needs {part}: {hint or PARTS[part]}"
+    if os.environ.get("ARVIS_REQUIRE_ALL") == "1":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+def _postgresql_folders() -> list[str]:
+    """The newest version first."""
+    versions = [folder for folder in _POSTGRESQL.glob("*/bin") if folder.parent.name.isdigit()]
+    return [str(folder) for folder in sorted(versions, key=lambda folder: int(folder.parent.name), reverse=True)]

@@ -1,0 +1,107 @@
+"""A real PostgreSQL server in a temporary folder, reached through a Unix socket only."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+#: Seconds; a start takes about one.
+START_DEADLINE = 60
+
+#: What a test of behaviour does not need. A crash test does.
+NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresServer:
+    """`folder` holds the socket; `pid` is the server's process, for tests that kill it."""
+
+    folder: Path
+    pid: int
+
+    def url(self, database: str) -> str:
+        return f"postgresql:///{database}?host={self.folder}&user=arvis"
+
+    @contextmanager
+    def database(self, name: str) -> Iterator[str]:
+        """The address of a fresh database, which is dropped at the end, whoever is still connected."""
+        self._administer(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            yield self.url(name)
+        finally:
+            self._administer(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _administer(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server for as long as the context lasts, by the programs beside `initdb`.
+
+    As root it runs as `nobody`, because PostgreSQL refuses root. The folder's path is short: a socket's path may
+    have about 107 bytes.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp"))
+    try:
+        identity = _identity(folder)
+        with (folder / "log").open("w+b") as log:
+            _make_cluster(initdb, folder, identity, log)
+            server = _start(initdb.with_name("postgres"), folder, identity, log, () if durable else NOT_DURABLE)
+            try:
+                _await_ready(server, folder)
+                yield PostgresServer(folder, server.pid)
+            finally:
+                server.send_signal(signal.SIGINT)  # "fast": ends sessions, then itself
+                server.wait()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _identity(folder: Path) -> dict[str, Any]:
+    """Who runs the programs, and where: an unreadable working directory makes them fail."""
+    if os.geteuid() != 0:
+        return {"cwd": folder}
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return {"cwd": folder, "user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _make_cluster(initdb: Path, folder: Path, identity: dict[str, Any], log: Any) -> None:
+    options = ["-U", "arvis", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
+    subprocess.run([initdb, "-D", folder / "data", *options], stdout=log, stderr=log, check=True, **identity)
+
+
+def _start(
+    program: Path, folder: Path, identity: dict[str, Any], log: Any, settings: Sequence[str]
+) -> subprocess.Popen[bytes]:
+    options = [text for setting in ("listen_addresses=", *settings) for text in ("-c", setting)]
+    command = [str(program), "-D", str(folder / "data"), "-k", str(folder), *options]
+    return subprocess.Popen[bytes](command, stdout=log, stderr=log, **identity)
+
+
+def _await_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + START_DEADLINE
+    while True:
+        try:
+            psycopg.connect(PostgresServer(folder, server.pid).url("postgres")).close()
+        except psycopg.OperationalError:
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"PostgreSQL did not start:\n{(folder / 'log').read_text()}") from None
+            time.sleep(0.02)  # it says "ready" only in its log
+        else:
+            return

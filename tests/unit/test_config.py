@@ -1,0 +1,483 @@
+"""Configuration: what is read, what is refused, and that nothing but `ConfigError` ever comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from arvis.config import Config, load
+from arvis.config.schema import ConfigFile
+from arvis.domain.errors import ConfigError
+from arvis.domain.runs import Account
+
+SHIPPED = Path(__file__).parents[2] / "config.yaml"
+CANARY = "canary-f00dfeedf00dfeed"
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path) -> Iterator[None]:
+    """`load` looks for `./config.yaml`, so every test stands in a folder of its own."""
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    yield
+    os.chdir(before)
+
+
+def read(text: str, environ: Mapping[str, str] | None = None) -> Config:
+    Path("config.yaml").write_text(text, encoding="utf-8")
+    return load(None, None, environ or {})
+
+
+def refusal(text: str, environ: Mapping[str, str] | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(text, environ)
+    assert caught.value.fix
+    return f"{caught.value.what}\n{caught.value.why}\n{caught.value.fix}"
+
+
+# --- The file and the defaults ---
+
+
+def test_without_a_file_the_built_in_defaults_are_used() -> None:
+    config = load(None, None, {})
+
+    assert config.config_file is None
+    assert config.data_dir == Path.cwd() / "data"
+    assert (config.web.host, config.web.port) == ("127.0.0.1", 5070)
+    assert [agent.slug for agent in config.agents] == ["helper"]
+    assert config.accounts == ()
+
+
+def test_the_shipped_file_is_the_defaults_and_names_no_account() -> None:
+    shipped, defaults = load(SHIPPED, None, {}), load(None, None, {})
+
+    differing = {name for name in Config.model_fields if getattr(shipped, name) != getattr(defaults, name)}
+    assert differing == {"config_file", "data_dir", "owners"}
+    assert all(ids == () for ids in shipped.owners.values())
+    assert shipped.accounts == ()
+    assert shipped.connectors == ()
+
+
+def test_the_shipped_file_documents_every_key() -> None:
+    written = yaml.safe_load(SHIPPED.read_text(encoding="utf-8"))
+
+    assert set(written) == set(ConfigFile.model_fields)
+    for name, value in written.items():
+        section = ConfigFile.model_fields[name].annotation
+        if isinstance(section, type) and hasattr(section, "model_fields"):
+            assert set(value) == set(section.model_fields), name
+
+
+def test_the_configuration_is_frozen() -> None:
+    config = read("")
+
+    with pytest.raises(ValidationError):
+        config.web.port = 1
+
+
+def test_durations_are_read_as_milliseconds() -> None:
+    config = read("delivery: {answer_within: 90s, late_after: 15m}\napprovals: {deadline: 2d}\nbackup: {every: 1w}")
+
+    assert (config.delivery.answer_within, config.delivery.late_after) == (90_000, 900_000)
+    assert (config.approvals.deadline, config.backup.every) == (172_800_000, 604_800_000)
+
+
+def test_owner_ids_may_be_written_without_quotes() -> None:
+    assert read("owners: {telegram: [12345, '678']}").owners == {"telegram": ("12345", "678")}
+
+
+def test_a_channel_of_an_agent_has_two_forms() -> None:
+    (agent,) = read(
+        "agents: [{slug: a, name: A, channels: ['discord:1:2', {platform: slack, channel: C1, permission: read_only}]}]"
+    ).agents
+
+    assert [(c.platform, c.channel, c.permission) for c in agent.channels] == [
+        ("discord", "1:2", "full"),
+        ("slack", "C1", "read_only"),
+    ]
+
+
+def test_an_empty_section_means_its_defaults() -> None:
+    assert read("web:\n# port: 1\n").web.port == 5070
+
+
+# --- The data folder ---
+
+
+def test_the_data_folder_is_relative_to_the_file_that_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "etc"
+    folder.mkdir()
+    (folder / "arvis.yaml").write_text("data_dir: here", encoding="utf-8")
+
+    assert load(folder / "arvis.yaml", None, {}).data_dir == folder / "here"
+
+
+def test_a_given_data_folder_wins_over_the_variable_and_the_variable_over_the_file(tmp_path: Path) -> None:
+    Path("config.yaml").write_text("data_dir: here", encoding="utf-8")
+    environ = {"ARVIS_DATA_DIR": "there"}
+
+    assert load(None, None, environ).data_dir == tmp_path / "there"
+    assert load(None, Path("given"), environ).data_dir == tmp_path / "given"
+
+
+# --- The environment ---
+
+
+def test_the_environment_wins_over_the_file() -> None:
+    environ = {
+        "ARVIS__WEB__PORT": "6000",
+        "ARVIS__QUEUE__WORKERS": "3",
+        "ARVIS__ROLES": "web, connectors,scheduler,workers",
+        "ARVIS__OWNERS__TELEGRAM": "[1, 2]",
+        "ARVIS__BUDGETS__DAILY_USD": "null",
+    }
+
+    config = read("web: {port: 1, allowed_hosts: [a]}", environ)
+
+    assert (config.web.port, config.web.allowed_hosts, config.queue.workers) == (6000, ("a",), 3)
+    assert config.owners == {"telegram": ("1", "2")}
+    assert config.budgets.daily_usd is None
+
+
+def test_a_number_for_a_password_stays_text() -> None:
+    password = read("", {"ARVIS__WEB__PASSWORD": "0123"}).web.password
+
+    assert password is not None
+    assert password.get_secret_value() == "0123"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ARVIS__WEB__PORT", "sixty", ["`web.port`", "ARVIS__WEB__PORT", "whole number"]),
+        ("ARVIS__WEB__PROT", "1", ["`web.prot`", "ARVIS__WEB__PROT", "Did you mean `web.port`?"]),
+        ("ARVIS__WBE__PORT", "1", ["`wbe.port`", "ARVIS__WBE__PORT", "Did you mean `web`?"]),
+        ("ARVIS__WEB", "{", ["`web`", "ARVIS__WEB", "mapping"]),
+        ("ARVIS__ACCOUNTS", "[[[", ["`accounts`", "ARVIS__ACCOUNTS", "list"]),
+    ],
+)
+def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str]) -> None:
+    text = refusal("web: {port: 1}", {variable: value})
+
+    assert all(part in text for part in expected), text
+
+
+# --- Complaints ---
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("queue:\n  workers: 1", ["`queue.workers`", "line 2", "at least 2"]),
+        ("queue:\n  wrokers: 4", ["`queue.wrokers`", "line 2", "Did you mean `queue.workers`?"]),
+        ("\n\nqeue: {}", ["`qeue`", "line 3", "Did you mean `queue`?"]),
+        ("web: {port: 70000}", ["`web.port`", "line 1", "at most 65535"]),
+        ("web: {port: true}", ["`web.port`", "a number"]),
+        ("web: {port: [1]}", ["`web.port`", "whole number"]),
+        ("web: 5", ["`web`", "mapping"]),
+        ("web: {allowed_hosts: 5}", ["`web.allowed_hosts`", "a list"]),
+        ("web: {public_url: ftp://x}", ["`web.public_url`", "http://"]),
+        ("web: {password: ''}", ["`web.password`", "empty"]),
+        ("web: {api_keys: [{key: k, role: king}]}", ["`web.api_keys[0].role`", "'owner'"]),
+        ("database: mysql://x", ["`database`", "postgresql://"]),
+        ("roles: [web]", ["`roles`", "SQLite"]),
+        ("roles: [webb]", ["`roles`", "connectors"]),
+        ("roles: []", ["`roles`"]),
+        ("delivery: {answer_within: 60}", ["`delivery.answer_within`", "60m"]),
+        ("delivery: {answer_within: 1:30}", ["`delivery.answer_within`", "unit"]),
+        ("delivery: {answer_within: 5y}", ["`delivery.answer_within`", "unit"]),
+        ("budgets: {daily_usd: -1}", ["`budgets.daily_usd`", "at least 0"]),
+        ("budgets: {daily_usd: .nan}", ["`budgets.daily_usd`"]),
+        ("scheduler: {timezone: Mars/Olympus}", ["`scheduler.timezone`", "Europe/Berlin"]),
+        ("language: no", ["`language`", "quotes"]),
+        ("speech: {engine: command}", ["`speech`", "command"]),
+        ("agents: [{slug: Big Name, name: x}]", ["`agents[0].slug`", "lower-case"]),
+        ("agents: [{slug: a, name: x}, {slug: a, name: y}]", ["`agents`", "slug a"]),
+        ("agents: [{slug: a}]", ["`agents[0].name`", "missing", "Add `agents[0].name`"]),
+        ("agents:\n  - slug: a\n    name: A\n    promt: x", ["`agents[0].promt`", "line 4", "`agents[0].prompt`"]),
+        ("web: {port: 1}\nweb: {port: 2}", ["`web`", "twice", "lines 1 and 2"]),
+        ("connectors: {telegram: {token: x}}", ["`connectors.telegram`", "a list"]),
+        ("connectors: {telegram: [{name: a}, {name: a}]}", ["`connectors.telegram`", "2 bots named a"]),
+        ("connectors: {telegram: [{name: 5}]}", ["`connectors.telegram[0].name`", "text"]),
+    ],
+)
+def test_a_complaint_names_the_key_the_line_and_the_fix(text: str, expected: list[str]) -> None:
+    shown = refusal(text)
+
+    assert all(part in shown for part in expected), shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("web: [1, 2}\nx: 1", ["line 1", "YAML"]),
+        ("web:\n\tport: 1", ["line 2", "YAML"]),
+        ("- 1", ["line 1", "list of keys"]),
+        ("just words", ["line 1"]),
+        ("a: &x 1\nb: *x", ["line 1", "anchors"]),
+        ("a: " + "[" * 5000, ["line 1", "nested"]),
+        ("? [a]\n: 1", ["line 1", "plain text"]),
+        ("a: " + "1" * 5000, ["line 1", "quotes"]),
+        ("a: \x00", ["YAML"]),
+        ("x" * 1_000_001, ["1 MB"]),
+    ],
+)
+def test_a_text_that_is_no_configuration_is_refused(text: str, expected: list[str]) -> None:
+    shown = refusal(text)
+
+    assert all(part in shown for part in expected), shown
+
+
+def test_several_problems_are_reported_together() -> None:
+    text = refusal("queue: {workers: 0}\nweb: {prot: 1}\nnonsense: 1")
+
+    assert all(key in text for key in ("3 problems", "`queue.workers`", "`web.prot`", "`nonsense`"))
+
+
+def test_a_missing_or_unreadable_file_is_named(tmp_path: Path) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for file in (tmp_path / "absent.yaml", tmp_path, binary):
+        with pytest.raises(ConfigError) as caught:
+            load(file, None, {})
+        assert str(file) in caught.value.what
+        assert caught.value.fix
+
+
+def test_a_complaint_never_quotes_a_secret() -> None:
+    text = refusal(
+        f"web: {{password: [{CANARY}], api_keys: [{{key: {{a: {CANARY}}}}}]}}\ndatabase: mysql://{CANARY}\n"
+        f"accounts: [{{name: a, provider: openai, api_key: [{CANARY}]}}]"
+    )
+
+    assert "`web.password`" in text
+    assert CANARY not in text
+
+
+# --- Open to the network ---
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", "*"])
+def test_a_host_open_to_others_needs_a_password_or_a_key(host: str) -> None:
+    assert "`web.host`" in refusal(f"web: {{host: '{host}'}}")
+    assert read(f"web: {{host: '{host}', password: long enough}}").web.host == host
+    assert read(f"web: {{host: '{host}', api_keys: [long-enough]}}").web.host == host
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_a_loopback_host_needs_neither(host: str) -> None:
+    assert read(f"web: {{host: '{host}'}}").web.host == host
+
+
+# --- Secrets ---
+
+
+def test_secrets_are_resolved_at_their_keys_and_hidden(tmp_path: Path) -> None:
+    (tmp_path / "key.txt").write_text(f"{CANARY}-file\n", encoding="utf-8")
+    config = read(
+        "database: env:DB\n"
+        "web: {password: env:PW, api_keys: ['file:key.txt', {key: env:CHAT, role: chat, agents: [helper]}]}\n"
+        "accounts: [{name: a, provider: openai, api_key: env:OPENAI}]\n"
+        "connectors: {telegram: [{token: env:TG, nested: {list: [env:DEEP]}}]}\n",
+        {name: f"{CANARY}-{name}" for name in ("PW", "CHAT", "OPENAI", "TG", "DEEP")}
+        | {"DB": f"postgresql://u:{CANARY}@h/n"},
+    )
+
+    owner, chat = config.web.api_keys
+    assert owner.key.get_secret_value() == f"{CANARY}-file"
+    assert (owner.role, chat.role, chat.agents) == ("owner", "chat", ("helper",))
+    assert config.postgres_url == f"postgresql://u:{CANARY}@h/n"
+    assert config.connectors[0].values["nested"] == {"list": [f"{CANARY}-DEEP"]}
+    assert {secret.rpartition("-")[2] for secret in config.secrets() if secret.startswith(CANARY)} == {
+        "PW", "CHAT", "OPENAI", "TG", "DEEP", "file",
+    }  # fmt: skip
+    assert CANARY not in repr(config)
+    assert CANARY not in str(config)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("web: {password: env:NOPE}", "`web.password`"),
+        ("web: {api_keys: [env:NOPE]}", "`web.api_keys[0].key`"),
+        ("accounts: [{name: a, provider: openai, api_key: env:NOPE}]", "`accounts[0].api_key`"),
+        ("connectors: {slack: [{app_token: env:NOPE}]}", "`connectors.slack[0].app_token`"),
+    ],
+)
+def test_an_unset_variable_is_an_error_at_the_key_that_uses_it(text: str, key: str) -> None:
+    for environ in ({}, {"NOPE": ""}):
+        shown = refusal(text, environ)
+        assert key in shown
+        assert "NOPE" in shown
+        assert "line 1" in shown
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xff"])
+def test_a_secret_file_that_cannot_be_used_is_an_error(content: bytes | None) -> None:
+    if content is not None:
+        Path("secret").write_bytes(content)
+
+    shown = refusal("web: {password: 'file:secret'}")
+
+    assert "`web.password`" in shown
+    assert "the file secret" in shown
+
+
+# --- Accounts and connectors ---
+
+
+def test_accounts_of_the_file_become_the_domain_s() -> None:
+    config = read(
+        "accounts:\n"
+        "  - {name: a, provider: openai, api_key: k, priority: 5}\n"
+        "  - {name: b, provider: custom, base_url: 'http://127.0.0.1:1/v1', model: m}\n"
+        "  - {name: c, provider: demo}\n",
+        {"OPENAI_API_KEY": "ignored"},
+    )
+
+    assert config.accounts == (
+        Account("a", "openai", "gpt-4o-mini", "k", None, 5),
+        Account("b", "custom", "m", None, "http://127.0.0.1:1/v1", 100),
+        Account("c", "demo", "demo", None, None, 100),
+    )
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google", "ollama", "claude_cli"])
+def test_a_provider_that_is_not_there_yet_is_refused_by_name(provider: str) -> None:
+    shown = refusal(f"accounts: [{{name: a, provider: {provider}, api_key: k, model: m}}]")
+
+    assert "`accounts[0].provider`" in shown
+    assert f"{provider}, which is not available in this version" in shown
+
+
+@pytest.mark.parametrize(
+    ("account", "expected"),
+    [
+        ("{name: a, provider: openai}", ["`accounts[0].api_key`", "env:OPENAI_API_KEY"]),
+        ("{name: a, provider: openrouter, base_url: 'http://x'}", ["`accounts[0].api_key`"]),
+        ("{name: a, provider: custom, model: m}", ["`accounts[0].base_url`"]),
+        ("{name: a, provider: custom, base_url: 'http://x'}", ["`accounts[0].model`"]),
+        ("{name: a, provider: opanai}", ["`accounts[0].provider`", "'openai'"]),
+        ("{name: a, provider: demo}, {name: a, provider: demo}", ["`accounts[1].name`", "accounts[0].name"]),
+    ],
+)
+def test_an_account_that_cannot_work_is_refused(account: str, expected: list[str]) -> None:
+    shown = refusal(f"accounts: [{account}]")
+
+    assert all(part in shown for part in expected), shown
+
+
+def test_numbered_keys_make_accounts_up_to_the_first_gap() -> None:
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_API_KEY_1": "k1", "OPENAI_API_KEY_2": "k2", "OPENAI_API_KEY_4": "k4"}
+
+    accounts = read("", environ | {"OPENROUTER_API_KEY_1": "r1"}).accounts
+
+    assert [(a.name, a.api_key, a.priority) for a in accounts] == [
+        ("openai", "k", 50),
+        ("openai-1", "k1", 51),
+        ("openai-2", "k2", 52),
+        ("openrouter-1", "r1", 61),
+    ]
+    assert {a.model for a in accounts} == {"gpt-4o-mini", "openai/gpt-4o-mini"}
+
+
+def test_keys_end_at_the_suffix_50() -> None:
+    environ = {f"OPENAI_API_KEY_{n}": "k" for n in range(1, 60)}
+
+    assert len(read("", environ).accounts) == 50
+
+
+def test_a_base_url_alone_makes_an_account_without_a_key() -> None:
+    address = "http://127.0.0.1:9/v1"
+
+    assert read("", {"OPENAI_BASE_URL": address}).accounts == (
+        Account("openai", "openai", "gpt-4o-mini", None, address, 50),
+    )
+    (with_key,) = read("", {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": "k"}).accounts
+    assert (with_key.api_key, with_key.base_url) == ("k", address)
+
+
+def test_accounts_for_providers_that_are_not_there_yet_are_listed_as_skipped() -> None:
+    environ = {"ANTHROPIC_API_KEY": "k", "GOOGLE_API_KEY": "k", "OLLAMA_HOST": "http://127.0.0.1:1"}
+
+    config = read("", environ)
+
+    assert config.accounts == ()
+    assert [(s.provider, s.variable) for s in config.skipped_accounts] == [
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("google", "GOOGLE_API_KEY"),
+        ("ollama", "OLLAMA_HOST"),
+    ]
+
+
+def test_connectors_keep_their_settings_and_lines() -> None:
+    config = read("connectors:\n  telegram:\n    - name: one\n      token: env:T\n    - {name: two}\n", {"T": CANARY})
+
+    one, two = config.connectors
+    assert (one.platform, one.name, one.path) == ("telegram", "one", "connectors.telegram[0]")
+    assert one.values == {"name": "one", "token": CANARY}
+    assert one.places["token"].endswith("line 4")
+    assert two.places["name"].endswith("line 5")
+
+
+def test_tokens_in_the_environment_make_connectors() -> None:
+    environ = {"TELEGRAM_TOKEN": "t", "SLACK_BOT_TOKEN": "b"}
+
+    assert [c.platform for c in read("", environ).connectors] == ["telegram"]
+    telegram, slack = read("", environ | {"SLACK_APP_TOKEN": "a"}).connectors
+    assert telegram.values == {"name": "main", "token": "t", "agent": "helper"}
+    assert slack.values == {"name": "main", "bot_token": "b", "app_token": "a", "agent": "helper"}
+    assert (telegram.variable, telegram.places["token"]) == ("TELEGRAM_TOKEN", "environment variable TELEGRAM_TOKEN")
+
+
+def test_connectors_of_the_file_leave_the_environment_aside() -> None:
+    connectors = read("connectors: {discord: [{token: x}]}", {"TELEGRAM_TOKEN": "t"}).connectors
+
+    assert [(c.platform, c.name) for c in connectors] == [("discord", "main")]
+
+
+# --- Whatever is written, only ConfigError comes out ---
+
+_words = st.sampled_from([*ConfigFile.model_fields, "port", "workers", "name", "provider", "token", "env:X", "file:y", ""])
+_scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | _words | st.dates()
+_trees = st.recursive(
+    _scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_words | st.integers(), inner, max_size=4),
+    max_leaves=12,
+)
+_variables = st.dictionaries(
+    st.builds("ARVIS__{}".format, st.lists(_words, min_size=0, max_size=3).map("__".join).map(str.upper)),
+    st.text(max_size=20) | st.sampled_from(["null", "{}", "[1]", '{"a": {}}', "[" * 2000]),
+    max_size=3,
+)
+_every_case_in_one_folder = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def _loads_or_complains(text: str, environ: Mapping[str, str]) -> None:
+    Path("config.yaml").write_text(text, encoding="utf-8", errors="surrogatepass")
+    try:
+        load(None, None, environ)
+    except ConfigError as error:
+        assert error.what
+        assert error.fix
+
+
+@_every_case_in_one_folder
+@given(st.dictionaries(_words, _trees, max_size=5), _variables)
+def test_any_tree_loads_or_complains(tree: object, environ: Mapping[str, str]) -> None:
+    _loads_or_complains(yaml.safe_dump(tree, allow_unicode=True), environ)
+
+
+@_every_case_in_one_folder
+@given(st.text() | st.text(alphabet="-:[]{}#&*!|>'\"%@`, \n\tab01.", max_size=60))
+def test_any_text_loads_or_complains(text: str) -> None:
+    _loads_or_complains(text, {})

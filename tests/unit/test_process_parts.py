@@ -1,0 +1,105 @@
+"""Ids, clock and disk space."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arvis.ports.clock import Clock
+from arvis.process.clock import SystemClock
+from arvis.process.disk import DiskSpace, disk_space
+from arvis.process.ids import IdMaker
+
+
+class HandClock:
+    """Shows the times it is given, the last one for ever."""
+
+    def __init__(self, *times: int) -> None:
+        self._times = list(times)
+
+    def now(self) -> int:
+        return self._times.pop(0) if len(self._times) > 1 else self._times[0]
+
+    def monotonic(self) -> float:
+        return self.now() / 1000
+
+    async def sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+
+def _bits(seed: int = 7) -> Callable[[int], int]:
+    return random.Random(seed).getrandbits
+
+
+def test_an_id_is_a_ulid() -> None:
+    maker = IdMaker(clock=HandClock(1_469_918_176_385), random_bits=lambda _: 0)
+
+    # The time part is the example of the ULID specification.
+    assert maker() == "01ARYZ6S41" + "0" * 16
+
+
+@given(st.lists(st.integers(min_value=0, max_value=2**48 - 1), min_size=2, max_size=50))
+def test_ids_grow_whatever_the_clock_does(times: list[int]) -> None:
+    maker = IdMaker(clock=HandClock(*times), random_bits=_bits())
+
+    made = [maker() for _ in times]
+
+    assert made == sorted(set(made))
+    assert {len(text) for text in made} == {26}
+
+
+def test_a_full_random_part_carries_into_the_time() -> None:
+    maker = IdMaker(clock=HandClock(1000), random_bits=lambda bits: (1 << bits) - 1)
+
+    first, second = maker(), maker()
+
+    assert first < second
+    assert second == IdMaker(clock=HandClock(1001), random_bits=lambda _: 0)()
+
+
+def test_threads_never_get_the_same_id() -> None:
+    maker = IdMaker(clock=HandClock(5), random_bits=_bits())
+    made: list[list[str]] = [[] for _ in range(4)]
+    start = threading.Barrier(len(made))
+
+    def work(mine: list[str]) -> None:
+        start.wait()
+        mine.extend(maker() for _ in range(2000))
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in made]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len({text for mine in made for text in mine}) == 8000
+    assert all(mine == sorted(mine) for mine in made)
+
+
+async def test_the_system_clock_goes_on() -> None:
+    clock: Clock = SystemClock()
+    wall, steady = clock.now(), clock.monotonic()
+
+    await clock.sleep(0)
+
+    assert clock.now() >= wall > 1_600_000_000_000
+    assert clock.monotonic() >= steady
+
+
+def test_the_low_water_mark_is_the_smaller_of_200_mb_and_2_percent() -> None:
+    assert DiskSpace(free=0, total=1_000_000_000_000).low_water == 200_000_000
+    assert DiskSpace(free=0, total=1_000_000).low_water == 20_000
+    assert DiskSpace(free=19_999, total=1_000_000).is_low
+    assert not DiskSpace(free=20_000, total=1_000_000).is_low
+
+
+def test_the_space_of_a_real_folder_is_read(tmp_path: Path) -> None:
+    space = disk_space(tmp_path)
+
+    assert 0 <= space.free <= space.total
+    assert space.total > 0
