@@ -101,6 +101,7 @@ class _Running:
         self._logger = logger
         self._up_at: float | None = None
         self._delay = _FIRST_DELAY
+        self._stopping = False
         self.task: asyncio.Task[None] | None = None
         self.first_start: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.health = RoleHealth(RoleState.STARTING, clock.now(), role.required)
@@ -108,6 +109,10 @@ class _Running:
     async def supervise(self) -> None:
         while True:
             failure = await self._run_once()
+            if self._stopping:
+                # It answered its cancellation with an error: that is an end, too, and no reason to start again.
+                self._logger.error("the role %s failed while it was stopped", self._role.name, exc_info=failure)
+                return
             self._note(RoleState.DOWN, error=type(failure).__name__)
             if self._role.required and not self.first_start.done():
                 self.first_start.set_exception(failure)
@@ -118,6 +123,7 @@ class _Running:
     async def stop(self) -> None:
         if self.task is None:
             return
+        self._stopping = True
         self.task.cancel()
         # Gathering waits for the end of the task without mistaking its cancellation for our own.
         await asyncio.gather(self.task, return_exceptions=True)

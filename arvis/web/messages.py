@@ -11,6 +11,7 @@ from arvis.web.drafts import Intake
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.gate import Gate
 from arvis.web.identity import ANYONE, READ, SEND, address_for
+from arvis.web.patience import Patience
 from arvis.web.schemas import MESSAGE, MESSAGE_ACCEPTED, NUMBER, TIMELINE
 from arvis.web.statuses import RESTING, StatusBoard
 from arvis.web.views import timeline_view
@@ -18,17 +19,17 @@ from arvis.web.views import timeline_view
 _DEFAULT_WAIT = 30.0
 _LONGEST_WAIT = 120.0
 
-#: Seconds between two looks at the database while waiting: events of other processes do not reach this bus.
-_LOOK = 5.0
-
 
 class MessageRoutes:
-    def __init__(self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusBoard, clock: Clock) -> None:
+    def __init__(
+        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusBoard, clock: Clock, patience: Patience
+    ) -> None:
         self._intake = intake
         self._insights = insights
         self._gate = gate
         self._board = board
         self._clock = clock
+        self._patience = patience
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/messages/{message}"
@@ -75,7 +76,7 @@ class MessageRoutes:
                 remaining = end - self._clock.monotonic()
                 if remaining <= 0:
                     break
-                await watch.changed(min(remaining, _LOOK))
+                await watch.changed(min(remaining, self._patience.look))
                 found = await self._insights.status(timeline.message.id)
                 status = timeline.status if found is None else found[0]
             if status is not timeline.status:

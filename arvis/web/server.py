@@ -34,6 +34,7 @@ from arvis.web.limiter import LoginLimiter
 from arvis.web.logins import LoginRoutes
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
+from arvis.web.patience import Patience
 from arvis.web.readiness import ReadinessProbe
 from arvis.web.sessions import Sessions
 from arvis.web.socket import SocketRoute
@@ -69,10 +70,12 @@ class WebServer:
         new_token: Callable[[], str],
         roles: Callable[[], Mapping[str, bool]],
         page_folder: Path = PAGE_FOLDER,
+        patience: Patience = Patience(),
     ) -> None:
         self._config = config
         self._bus = bus
         self._clock = clock
+        self._patience = patience
         self._insights = insights
         self._secure = (config.public_url or "").lower().startswith("https://")
         self.connector = WebConnector()
@@ -97,6 +100,7 @@ class WebServer:
             inbox=inbox,
             insights=insights,
             connector=self.connector,
+            patience=patience,
         )
         probe = ReadinessProbe(store=store, clock=clock, roles=roles)
         self.endpoints = tuple(self._endpoints(operations, probe))
@@ -161,7 +165,12 @@ class WebServer:
             secure=self._secure,
         )
         messages = MessageRoutes(
-            intake=self._intake, insights=insights, gate=self._gate, board=self._board, clock=clock
+            intake=self._intake,
+            insights=insights,
+            gate=self._gate,
+            board=self._board,
+            clock=clock,
+            patience=self._patience,
         )
         jobs = JobRoutes(insights=insights, operations=operations)
         waits = WaitRoutes(insights=insights, operations=operations, gate=self._gate)

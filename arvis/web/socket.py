@@ -24,13 +24,11 @@ from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
 from arvis.web.identity import SEND
+from arvis.web.patience import Patience
 from arvis.web.sessions import Sessions
 from arvis.web.views import delivery_frame
 
-#: Seconds: to say who one is; to take one frame; between two looks at the login.
-_GREETING = 10.0
-_SENDING = 10.0
-_RENEWAL = 60.0
+#: Deliveries that one look at the database brings.
 _SLICE = 100
 
 _Handler = Callable[[Client, Fields], Awaitable[None]]
@@ -49,6 +47,7 @@ class SocketRoute:
         inbox: Inbox,
         insights: Insights,
         connector: WebConnector,
+        patience: Patience,
     ) -> None:
         self._gate = gate
         self._greeter = greeter
@@ -57,6 +56,7 @@ class SocketRoute:
         self._inbox = inbox
         self._insights = insights
         self._connector = connector
+        self._patience = patience
         self._handlers: Mapping[str, _Handler] = {
             "message": self._message,
             "click": self._click,
@@ -81,7 +81,7 @@ class SocketRoute:
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Greeting]) -> Greeting | None:
         """The greeting, or None when the socket was closed for the lack of a right one."""
         try:
-            async with asyncio.timeout(_GREETING):
+            async with asyncio.timeout(self._patience.greeting):
                 while True:
                     found = await attempt(_first_frame(await _receive(socket), greet))
                     if isinstance(found, Greeting):
@@ -114,7 +114,7 @@ class SocketRoute:
         database, so nothing falls between replay and live; what comes twice is known by its `seq`."""
         client = greeting.client
         last = await self._insights.last_seq(client.address)
-        await _send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
+        await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
         if greeting.last_seq is not None:
             # A client may be ahead of a database that was restored; what it has seen then means nothing.
             client.seen = min(greeting.last_seq, last)
@@ -122,9 +122,9 @@ class SocketRoute:
         while True:
             match await client.next():
                 case Frame() as item:
-                    await _send(socket, item)
+                    await self._send(socket, item)
                 case HangUp(code, reason):
-                    async with asyncio.timeout(_SENDING):
+                    async with asyncio.timeout(self._patience.sending):
                         await socket.close(code, reason)
                     return
 
@@ -133,18 +133,23 @@ class SocketRoute:
             for delivery in missed:
                 item = frame(delivery_frame(delivery), delivery.seq)
                 if client.accepts(item):
-                    await _send(socket, item)
+                    await self._send(socket, item)
+
+    async def _send(self, socket: WebSocket, item: Frame) -> None:
+        """Raises `TimeoutError` when the client does not take it: the connection is given up."""
+        async with asyncio.timeout(self._patience.sending):
+            await socket.send_text(item.text)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
         loop = asyncio.get_running_loop()
-        renewal = loop.time() + _RENEWAL
+        renewal = loop.time() + self._patience.renewal
         while True:
             try:
                 async with asyncio.timeout_at(renewal):
                     text = await _receive(socket)
             except TimeoutError:
                 await self._renew(client)
-                renewal = loop.time() + _RENEWAL
+                renewal = loop.time() + self._patience.renewal
             else:
                 await self._take(client, text)
 
@@ -220,12 +225,6 @@ async def _fields(text: str | None) -> Fields:
     if text is None:
         raise Invalid("Binary frames are not read.", fix="Send JSON as text.")
     return await parse_fields(text)
-
-
-async def _send(socket: WebSocket, item: Frame) -> None:
-    """Raises `TimeoutError` when the client does not take it: the connection is given up."""
-    async with asyncio.timeout(_SENDING):
-        await socket.send_text(item.text)
 
 
 def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name

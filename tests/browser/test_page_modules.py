@@ -53,9 +53,10 @@ async def texts(page: Page, state: str) -> list[str]:
     return found
 
 
-async def test_a_stream_grows_by_offsets_counted_in_characters(modules: Page) -> None:
-    state = f"c.streamed(c.streamed({SENT}, {{messageId: 'M', offset: 0, text: '👋🏽 a'}}), "
-    assert await texts(modules, state + "{messageId: 'M', offset: 4, text: 'b'})") == ["hi", "👋🏽 ab"]
+@pytest.mark.parametrize(("offset", "text"), [(5, "👋🏽 abc"), (4, "👋🏽 ac")])
+async def test_a_stream_grows_by_offsets_counted_in_characters(modules: Page, offset: int, text: str) -> None:
+    state = f"c.streamed(c.streamed({SENT}, {{messageId: 'M', offset: 0, text: '👋🏽 ab'}}), "
+    assert await texts(modules, state + f"{{messageId: 'M', offset: {offset}, text: 'c'}})") == ["hi", text]
 
 
 async def test_a_retried_stream_starts_again(modules: Page) -> None:

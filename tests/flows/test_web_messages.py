@@ -14,6 +14,7 @@ import pytest
 from arvis.config.sections import Limits
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
+from arvis.web.patience import Patience
 from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, running_site
 
@@ -125,7 +126,9 @@ async def test_what_cannot_be_a_message_is_refused_before_the_inbox(
     assert not site.inbox.received
 
 
-@pytest.mark.parametrize("body", ["", "[]", '"text"', "{", '{"content": NaN}', "[" * 50_000, "\ud800".encode("utf-8", "surrogatepass")])
+@pytest.mark.parametrize(
+    "body", ["", "[]", '"text"', "{", '{"content": NaN}', "[" * 50_000, "\ud800".encode("utf-8", "surrogatepass")]
+)
 async def test_a_body_that_is_no_json_object_is_refused(site: Site, body: str | bytes) -> None:
     answer = await site.call("POST", "/api/message", data=body, headers={"Content-Type": "application/json"})
     assert (answer.status, answer.code) == (400, "invalid")
@@ -157,7 +160,10 @@ async def test_text_is_cleaned_at_the_border(site: Site) -> None:
 
 async def test_attachments_arrive_as_bytes_with_harmless_names(site: Site) -> None:
     data = base64.b64encode(b"\x00\x01").decode()
-    files = [{"filename": "../../etc/pass\0wd", "contentType": "image/png", "data": data}, {"filename": "..", "data": ""}]
+    files = [
+        {"filename": "../../etc/pass\0wd", "contentType": "image/png", "data": data},
+        {"filename": "..", "data": ""},
+    ]
     await send(site, attachments=files)
     first, second = site.inbox.received[0].uploads
     assert (first.filename, first.content_type, first.data) == ("_.._etc_passwd", "image/png", b"\x00\x01")
@@ -233,13 +239,22 @@ async def test_waiting_ends_with_the_event(site: Site) -> None:
     assert not site.server._board._watches
 
 
-async def test_waiting_sees_what_another_process_did(site: Site) -> None:
+async def test_waiting_sees_what_another_process_did(tmp_path: Path) -> None:
     """No event comes from there, so the row is looked at every few seconds."""
-    message_id = await send(site, content="hello")
-    waiting = await waiter(site, message_id)
-    timeline = site.insights.timelines[message_id]
-    site.insights.timelines[message_id] = replace(timeline, status=MessageStatus.WAITING)
-    assert (await asyncio.wait_for(waiting, 10)).json()["status"] == "waiting"
+    async with running_site(tmp_path, patience=Patience(look=0.02)) as site:
+        message_id = await send(site, content="hello")
+        waiting = await waiter(site, message_id)
+        timeline = site.insights.timelines[message_id]
+        site.insights.timelines[message_id] = replace(timeline, status=MessageStatus.WAITING)
+        assert (await asyncio.wait_for(waiting, 10)).json()["status"] == "waiting"
+
+
+async def test_stopping_answers_those_who_wait(tmp_path: Path) -> None:
+    async with running_site(tmp_path) as site:
+        message_id = await send(site, content="hello")
+        waiting = await waiter(site, message_id)
+        await site.server.stop()
+        assert (await asyncio.wait_for(waiting, 5)).json()["status"] == "accepted"
 
 
 @pytest.mark.parametrize("timeout", ["0", "0.05"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from arvis.config.sections import Limits
 from arvis.domain.events import Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.inbox import Inbox
-from arvis.web.socket import SocketRoute
+from arvis.ports.store import Transaction
+from arvis.web.patience import Patience
 from tests.flows.web_script import a_delivery, web_address
 from tests.flows.web_server import (
     CHAT_KEY,
@@ -265,21 +267,41 @@ async def test_a_click_is_a_message(site: Site, data: dict[str, Any], content: s
     assert site.inbox.received[0].content == content
 
 
-async def test_a_client_that_does_not_read_holds_up_nobody(site: Site) -> None:
+async def flood(site: Site, quick: Socket) -> None:
+    """More than a client that does not read may have waiting; another one of the channel reads it all."""
+    for seq in range(1, 41):
+        await site.server.connector.send(a_delivery(seq, ROOM, content="x" * 200_000))
+        assert (await quick.until("message"))["seq"] == seq
+
+
+async def drained(slow: Socket) -> int | None:
+    slow.connection.transport.resume_reading()
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            await slow.receive()
+    return await slow.close_code()
+
+
+async def test_a_client_that_falls_behind_is_sent_away(site: Site) -> None:
     async with site.socket(channelId="room") as quick, site.socket(channelId="room") as slow:
         slow.connection.transport.pause_reading()
-        for seq in range(1, 41):
-            await site.server.connector.send(a_delivery(seq, ROOM, content="x" * 200_000))
-            assert (await quick.until("message"))["seq"] == seq
-        while site.server.connector.sockets > 1:
-            await asyncio.sleep(0.01)
-        slow.connection.transport.resume_reading()
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                await slow.receive()
-        assert await slow.close_code() in {1006, 1013}
+        await flood(site, quick)
+        assert await drained(slow) == 1013
         await quick.send(type="ping")
         assert await quick.receive() == {"type": "pong"}
+
+
+async def test_a_client_that_takes_nothing_is_given_up(tmp_path: Path) -> None:
+    async with (
+        running_site(tmp_path, patience=Patience(sending=0.2)) as site,
+        site.socket(channelId="room") as quick,
+        site.socket(channelId="room") as slow,
+    ):
+        slow.connection.transport.pause_reading()
+        await flood(site, quick)
+        while site.server.connector.sockets > 1:
+            await asyncio.sleep(0.01)
+        assert await drained(slow) == 1006
 
 
 async def test_a_vanished_client_leaves_no_trace(site: Site) -> None:
@@ -293,7 +315,10 @@ async def test_a_vanished_client_leaves_no_trace(site: Site) -> None:
 
 async def test_logging_out_closes_the_sockets_of_that_login(site: Site) -> None:
     cookies = [{"Cookie": f"arvis_session={await site.log_in()}"} for _ in range(2)]
-    async with site.socket(apiKey=None, headers=cookies[0]) as mine, site.socket(apiKey=None, headers=cookies[1]) as other:
+    async with (
+        site.socket(apiKey=None, headers=cookies[0]) as mine,
+        site.socket(apiKey=None, headers=cookies[1]) as other,
+    ):
         headers = {**cookies[0], "Origin": site.url}
         assert (await site.call("POST", "/api/auth/logout", key=None, headers=headers)).status == 200
         assert await asyncio.wait_for(mine.close_code(), 1) == 4001
@@ -301,29 +326,39 @@ async def test_logging_out_closes_the_sockets_of_that_login(site: Site) -> None:
         assert await other.receive() == {"type": "pong"}
 
 
-async def test_a_login_ended_elsewhere_ends_its_socket(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arvis.web.socket._RENEWAL", 0.05)
-    cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
-    async with site.socket(apiKey=None, headers=cookie) as socket:
-        site.clock.shift_ms = 31 * 24 * 3_600_000
-        assert await socket.close_code() == 4001
+async def test_a_login_ended_elsewhere_ends_its_socket(tmp_path: Path) -> None:
+    async with running_site(tmp_path, patience=Patience(renewal=0.05)) as site:
+        cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
+        async with site.socket(apiKey=None, headers=cookie) as socket:
+            site.clock.shift_ms = 31 * 24 * 3_600_000
+            assert await socket.close_code() == 4001
 
 
-async def test_an_open_socket_keeps_its_login_alive(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arvis.web.socket._RENEWAL", 0.02)
-    cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
-    async with site.socket(apiKey=None, headers=cookie) as socket:
-        for _ in range(3):
-            site.clock.shift_ms += 11 * 3_600_000
-            await asyncio.sleep(0.1)
-        await socket.send(type="ping")
-        assert await socket.receive() == {"type": "pong"}
-    assert (await site.call("GET", "/api/auth/me", key=None, headers=cookie)).status == 200
+async def test_an_open_socket_keeps_its_login_alive(tmp_path: Path) -> None:
+    async with running_site(tmp_path, patience=Patience(renewal=0.02)) as site:
+        cookie = await site.log_in()
+        headers = {"Cookie": f"arvis_session={cookie}"}
+        async with site.socket(apiKey=None, headers=headers) as socket:
+            for _ in range(3):
+                site.clock.shift_ms += 11 * 3_600_000
+                while site.clock.now() - await seen_at(site, cookie) > 60_000:
+                    await asyncio.sleep(0.01)
+            await socket.send(type="ping")
+            assert await socket.receive() == {"type": "pong"}
+        assert (await site.call("GET", "/api/auth/me", key=None, headers=headers)).status == 200
 
 
-async def test_whoever_says_nothing_is_hung_up_on(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arvis.web.socket._GREETING", 0.05)
-    async with stranger(site) as socket:
+async def seen_at(site: Site, cookie: str) -> int:
+    def seen(tx: Transaction) -> int:
+        session = tx.logins.session(hashlib.sha256(cookie.encode()).hexdigest())
+        assert session is not None
+        return session.seen_at
+
+    return await site.store.read(seen)
+
+
+async def test_whoever_says_nothing_is_hung_up_on(tmp_path: Path) -> None:
+    async with running_site(tmp_path, patience=Patience(greeting=0.05)) as site, stranger(site) as socket:
         assert await socket.close_code() == 4001
 
 
@@ -346,4 +381,3 @@ async def test_the_connector_keeps_its_port(site: Site) -> None:
     assert not running.done()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert SocketRoute

@@ -26,6 +26,7 @@ from arvis.store.migrations import available, migrate
 from arvis.store.sqlite import SqliteStore
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_session import connect as open_database
+from arvis.web.patience import Patience
 from arvis.web.server import WebServer
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
@@ -42,6 +43,8 @@ KEYS = (
     ApiKey(key=SecretStr(CHAT_KEY), role="chat"),
     ApiKey(key=SecretStr(AGENT_KEY), role="chat", agents=("helper",)),
 )
+
+
 class MovableClock:
     """The real clock, put forward by `shift_ms`."""
 
@@ -77,7 +80,13 @@ class Site:
         return self.server.url
 
     async def call(
-        self, method: str, path: str, *, key: str | None = DAEMON_KEY, headers: Mapping[str, str] | None = None, **more: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str | None = DAEMON_KEY,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
     ) -> Answer:
         sent = {**({"Authorization": f"Bearer {key}"} if key is not None else {}), **(headers or {})}
         async with self.http.request(method, self.url + path, headers=sent, **more) as response:
@@ -156,7 +165,9 @@ class Socket:
 
 
 @contextlib.asynccontextmanager
-async def running_site(folder: Path, *, web: Web | None = None, limits: Limits | None = None) -> AsyncIterator[Site]:
+async def running_site(
+    folder: Path, *, web: Web | None = None, limits: Limits | None = None, patience: Patience | None = None
+) -> AsyncIterator[Site]:
     path = folder / "arvis.db"
     with contextlib.closing(open_database(path, writing=True)) as database:
         migrate(SqliteTarget(connection=database, backups=folder / "backups", now=0), available())
@@ -168,7 +179,7 @@ async def running_site(folder: Path, *, web: Web | None = None, limits: Limits |
     server = WebServer(
         config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY,
         inbox=inbox, insights=insights, operations=operations, store=store, bus=bus, clock=clock,
-        new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles,
+        new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles, patience=patience or Patience(),
     )  # fmt: skip
     await server.start()
     jar = aiohttp.DummyCookieJar()

@@ -445,7 +445,9 @@ def test_connectors_of_the_file_leave_the_environment_aside() -> None:
 
 # --- Whatever is written, only ConfigError comes out ---
 
-_words = st.sampled_from([*ConfigFile.model_fields, "port", "workers", "name", "provider", "token", "env:X", "file:y", ""])
+_words = st.sampled_from(
+    [*ConfigFile.model_fields, "port", "workers", "name", "provider", "token", "env:X", "file:y", ""]
+)
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | _words | st.dates()
 _trees = st.recursive(
     _scalars,

@@ -35,7 +35,9 @@ def _usual_umask() -> Iterator[None]:
 
 def hold(path: Path) -> AbstractContextManager[DataFolder]:
     numbers = itertools.count(1)
-    return hold_data_folder(path, new_id=lambda: f"id-{next(numbers)}-{os.urandom(4).hex()}", new_key=lambda: "secret-key")
+    return hold_data_folder(
+        path, new_id=lambda: f"id-{next(numbers)}-{os.urandom(4).hex()}", new_key=lambda: "secret-key"
+    )
 
 
 def mode(path: Path) -> int:

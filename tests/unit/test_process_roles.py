@@ -39,7 +39,9 @@ class StepClock:
 class Script:
     """A role that lives through the given deaths, one per start, and then runs until cancelled."""
 
-    def __init__(self, *deaths: Callable[[Ready], Awaitable[None]], log: list[str] | None = None, name: str = "r") -> None:
+    def __init__(
+        self, *deaths: Callable[[Ready], Awaitable[None]], log: list[str] | None = None, name: str = "r"
+    ) -> None:
         self._deaths = list(deaths)
         self._log = log if log is not None else []
         self._name = name

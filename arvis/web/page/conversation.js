@@ -84,7 +84,7 @@ export function streamed(state, { messageId, offset, text, at = Date.now() }) {
     () => ({ status: "working" }),
   );
   const known = state.entries.find((entry) => entry.kind === "agent" && entry.replyTo === messageId && !entry.aside);
-  
+  if (known?.final) return working;
   if (known) return changed(working, (entry) => entry === known, () => grown(known, offset, text));
   // The beginning went by while we were away: better silence than half a sentence, the final message is whole.
   if (offset > 0) return working;

@@ -1,0 +1,261 @@
+"""The composition root: builds everything, starts it in order, stops it in reverse. The only wiring there is."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import random
+import secrets
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+import structlog
+
+from arvis.agents.agent import agent_graph
+from arvis.bus import EventBus
+from arvis.config import Config
+from arvis.delivery import Deliverer
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.errors import ConfigError
+from arvis.domain.events import JobSettled
+from arvis.domain.jobs import JobKind
+from arvis.domain.runs import Account
+from arvis.graph import lifecycle
+from arvis.graph.engine import Engine
+from arvis.message_flow import MessageFlow
+from arvis.operations import StoreOperations
+from arvis.ports.connector import Connector
+from arvis.ports.http import HttpClient
+from arvis.ports.insights import Insights
+from arvis.ports.provider import Provider
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
+from arvis.process.lock import DataFolder, hold_data_folder
+from arvis.process.logs import logging_to
+from arvis.process.redaction import Redactor
+from arvis.process.roles import Role, RoleState, Supervisor
+from arvis.queue.policy import RetryPolicy
+from arvis.queue.queue import Handler, Queue
+from arvis.routing import Router
+from arvis.runner import Runner
+from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.web.server import WebServer
+
+log = structlog.get_logger(__name__)
+
+DAY_MS = 24 * 3600 * 1000
+#: Answers when nobody configured a model (interfaces.md §5).
+DEMO = Account(name="demo", provider="demo", model="demo")
+
+Up = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What everything else is built on, and what outlives every role."""
+
+    config: Config
+    folder: DataFolder
+    clock: SystemClock
+    new_id: IdMaker
+    bus: EventBus
+    store: Store
+    insights: Insights
+
+
+async def run(config: Config, *, say: Callable[[str], None]) -> None:
+    """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people."""
+    stopping = _stop_on_signals()
+    clock = SystemClock()
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=_new_token))
+        redact = Redactor({*config.secrets(), folder.api_key})
+        keep_days = config.retention.logs_days
+        stack.enter_context(
+            logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
+        )
+        base = await stack.enter_async_context(_open_base(config, folder, clock, new_id))
+        supervisor = await stack.enter_async_context(Supervisor(clock=clock))
+        web = await _start_roles(stack, base, supervisor)
+        say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
+        if web and folder.first_start:
+            say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
+        log.info("ready", boot=folder.boot_id, roles=config.roles)
+        await stopping.wait()
+        log.info("stopping")
+
+
+async def _start_roles(stack: AsyncExitStack, base: Base, supervisor: Supervisor) -> WebServer | None:
+    """Build the flow around the store and start what this process is to do; the web server, if it has one."""
+    config = base.config
+    providers = await _load_providers(stack, base, config.accounts or (DEMO,))
+    flow = _build_flow(base, providers)
+    connectors: dict[tuple[str, str], Connector] = {}
+    web = _build_web(base, flow, supervisor) if "web" in config.roles else None
+    if web is not None:
+        connectors[web.connector.platform, web.connector.name] = web.connector
+    if "workers" in config.roles:
+        await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
+    if web is not None:
+        await supervisor.start(Role("web", lambda up: _serve(web, up)))
+    return web
+
+
+# -- parts -------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _open_base(
+    config: Config, folder: DataFolder, clock: SystemClock, new_id: IdMaker
+) -> AsyncIterator[Base]:
+    database = database_of(config)
+    applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    async with open_store(database, boot=folder.boot_id, new_id=new_id) as (store, insights):
+        if applied:
+            log.info("migrated", migrations=applied)
+        await store.write(_seed_agents, config, clock.now())
+        yield Base(config, folder, clock, new_id, EventBus(), store, insights)
+
+
+def database_of(config: Config) -> Database:
+    return Database(config.database_file, config.postgres_url, config.data_dir)
+
+
+async def _load_providers(stack: AsyncExitStack, base: Base, accounts: tuple[Account, ...]) -> Mapping[str, Provider]:
+    """Only what an account or an agent names is imported, and off the event loop."""
+    names = {account.provider for account in (*accounts, DEMO)}
+    http: HttpClient | None = None
+    if names - {"demo"}:
+        net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
+        http = await stack.enter_async_context(net.open_http_client())
+    found = {point.name: point for point in entry_points(group="arvis.providers")}
+    providers: dict[str, Provider] = {}
+    for name in sorted(names):
+        if name not in found:
+            raise ConfigError(f"There is no provider {name}", fix=f"use one of {', '.join(sorted(found))}")
+        create = await asyncio.to_thread(found[name].load)
+        providers[name] = create(name=name, http=http, clock=base.clock)
+    return providers
+
+
+def _build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
+    config = base.config
+    runner = Runner(
+        providers=providers,
+        accounts=config.accounts or (DEMO,),
+        clock=base.clock,
+        new_id=base.new_id,
+        random=random.random,
+    )
+    graph = agent_graph(store=base.store, runner=runner, reply_bytes=config.limits.reply_bytes)
+    engine = Engine(
+        store=base.store, graphs={graph.name: graph}, clock=base.clock, bus=base.bus, new_id=base.new_id
+    )
+    router = Router(
+        fallback=config.routing.fallback,
+        conductor_channel=config.routing.conductor_channel,
+        owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
+    )
+    return MessageFlow(store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock)
+
+
+def _build_web(base: Base, flow: MessageFlow, supervisor: Supervisor) -> WebServer:
+    config = base.config
+    return WebServer(
+        config=config.web,
+        limits=config.limits,
+        owners=tuple(config.owners.get("web", ())),
+        daemon_key=base.folder.api_key,
+        inbox=flow,
+        insights=base.insights,
+        operations=StoreOperations(store=base.store, bus=base.bus, clock=base.clock),
+        store=base.store,
+        bus=base.bus,
+        clock=base.clock,
+        new_token=_new_token,
+        roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
+    )
+
+
+# -- roles -------------------------------------------------------------------------------------------------
+
+
+async def _work(
+    base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up
+) -> None:
+    """The workers: run jobs until cancelled, then drain."""
+    settings = base.config.queue
+    deliverer = Deliverer(store=base.store, connectors=connectors, clock=base.clock)
+    handlers: dict[JobKind, Handler] = {JobKind.MESSAGE: flow, JobKind.ADVANCE: flow, JobKind.DELIVER: deliverer}
+    queue = Queue(
+        store=base.store,
+        clock=base.clock,
+        policy=RetryPolicy(settings.max_attempts, int(settings.retry_unit_seconds * 1000), random.random),
+        handlers=handlers,
+        expire=lifecycle.expire,
+        workers=settings.workers,
+        delivery_workers=settings.delivery_workers,
+        lease_seconds=settings.lease_seconds,
+        boot=base.folder.boot_id,
+        node=base.folder.node_id,
+        keep_finished_ms=base.config.retention.finished_jobs_days * DAY_MS,
+    )
+    forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
+    await queue.start()
+    up()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        forget()
+        await queue.stop()
+
+
+async def _serve(web: WebServer, up: Up) -> None:
+    await web.start()
+    up()
+    try:
+        await web.wait_closed()
+    finally:
+        await web.stop()
+
+
+# -- small things ------------------------------------------------------------------------------------------
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT; the second ends the process where it stands, which loses nothing."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopping.is_set():
+            os._exit(1)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    return stopping
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
+    """Create the configured agents that are not there yet; the database is the truth afterwards."""
+    for entry in config.agents:
+        if tx.agents.by_slug(entry.slug) is not None:
+            continue
+        fields = entry.model_dump(exclude={"channels"})
+        agent = Agent(id=tx.new_id(), **fields)
+        tx.agents.add(agent, now)
+        for channel in entry.channels:
+            if tx.agents.binding_at(channel.platform, channel.channel) is None:
+                tx.agents.bind(Binding(channel.platform, channel.channel, agent.id, channel.permission), now)

@@ -1,0 +1,163 @@
+"""`Insights` over named queries: one function answers one page, in one snapshot, with its cursor read to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, TypeVar
+
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Wait
+from arvis.domain.jobs import Job
+from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
+from arvis.ports.insights import ConversationView, MessageTimeline, Page, QueueCounts
+from arvis.store.executions import wait_of
+from arvis.store.jobs import job_of
+from arvis.store.messages import address_of, delivery_of, message_of
+from arvis.store.people import agent_of
+from arvis.store.session import Row
+from arvis.store.timeline import MessageRows, current_status, timeline_of
+
+T = TypeVar("T")
+
+#: After every id, in every collation: where a list begins.
+LAST = "Z" * 27
+
+
+class Snapshot(Protocol):
+    """Named queries in one snapshot of the database."""
+
+    async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
+
+
+class Snapshots(Protocol):
+    """A reading side: SQLite by aiosqlite, PostgreSQL by psycopg."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
+
+    async def close(self) -> None: ...
+
+
+class SqlInsights:
+    """`Insights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def close(self) -> None:
+        await self._snapshots.close()
+
+    async def message(self, message_id: str) -> MessageTimeline | None:
+        async with self._snapshots.snapshot() as snapshot:
+            found = await snapshot.rows("get_message", id=message_id)
+            return timeline_of(await _rows_of(snapshot, found[0])) if found else None
+
+    async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
+        row = await self._one("status_of_message", id=message_id)
+        if row is None:
+            return None
+        return current_status(MessageStatus(row["status"]), row["job_status"]), row["reason"]
+
+    async def jobs(
+        self, *, kind: str | None, status: str | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Job]:
+        async with self._snapshots.snapshot() as snapshot:
+            agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
+            rows = await snapshot.rows(
+                "list_jobs",
+                before=cursor or LAST,
+                kind=kind,
+                status=status,
+                agent_id=agents[0]["id"] if agents else agent,
+                limit=limit + 1,
+            )
+        return _page(rows, job_of, limit)
+
+    async def job(self, job_id: str) -> Job | None:
+        row = await self._one("get_job", id=job_id)
+        return job_of(row) if row else None
+
+    async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
+        rows = await self._rows("list_waits", before=cursor or LAST, open_only=int(open_only), limit=limit + 1)
+        return _page(rows, wait_of, limit)
+
+    async def wait(self, wait_id: str) -> Wait | None:
+        row = await self._one("get_wait", id=wait_id)
+        return wait_of(row) if row else None
+
+    async def agents(self) -> Sequence[Agent]:
+        return [agent_of(row) for row in await self._rows("all_agents")]
+
+    async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
+        rows = await self._rows("list_conversations", before=cursor or LAST, agent=agent, limit=limit + 1)
+        return _page(rows, _conversation_view, limit)
+
+    async def conversation_messages(
+        self, conversation_id: str, *, limit: int, cursor: str | None
+    ) -> Page[StoredMessage]:
+        rows = await self._rows(
+            "list_messages", conversation_id=conversation_id, before=cursor or LAST, limit=limit + 1
+        )
+        return _page(rows, message_of, limit)
+
+    async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
+        rows = await self._rows("deliveries_after", **_channel(address), seq=seq, limit=limit)
+        return [delivery_of(row) for row in rows]
+
+    async def last_seq(self, address: Address) -> int:
+        row = await self._one("last_seq", **_channel(address))
+        return row["seq"] if row else 0
+
+    async def counts(self, now: int) -> QueueCounts:
+        async with self._snapshots.snapshot() as snapshot:
+            jobs = await snapshot.rows("count_live_jobs")
+            oldest = (await snapshot.rows("oldest_ready"))[0]["created_at"]
+        counted = {(row["kind"], row["status"]): row["number"] for row in jobs}
+        return QueueCounts(counted, 0 if oldest is None else max(0, now - oldest))
+
+    async def _rows(self, query: str, **parameters: Any) -> Sequence[Row]:
+        async with self._snapshots.snapshot() as snapshot:
+            return await snapshot.rows(query, **parameters)
+
+    async def _one(self, query: str, **parameters: Any) -> Row | None:
+        rows = await self._rows(query, **parameters)
+        return rows[0] if rows else None
+
+
+async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
+    """Everything that tells of a message."""
+    execution_id, reply_id = message["execution_id"], message["answered_by"]
+    turn = execution_id is not None
+    return MessageRows(
+        message=message,
+        asked=await snapshot.rows("messages_of_turn", execution_id=execution_id) if turn else [],
+        attachments=await snapshot.rows("attachments_of_turn", execution_id=execution_id) if turn else [],
+        reply=await snapshot.rows("get_message", id=reply_id) if reply_id else [],
+        agent=await snapshot.rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],
+        jobs=await snapshot.rows("jobs_of_execution", execution_id=execution_id) if turn else [],
+        steps=await snapshot.rows("steps_of", execution_id=execution_id) if turn else [],
+        usage=await snapshot.rows("usage_of_turn", execution_id=execution_id) if turn else [],
+        notes=await snapshot.rows("notes_of_message", message_id=message["id"]),
+        deliveries=await snapshot.rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
+    )
+
+
+def _channel(address: Address) -> dict[str, str]:
+    return {"platform": address.platform, "connector": address.connector, "channel": address.channel}
+
+
+def _conversation_view(row: Row) -> ConversationView:
+    return ConversationView(
+        id=row["id"],
+        agent=row["slug"],
+        address=address_of(row),
+        turns=row["turns"],
+        created_at=row["created_at"],
+        last_message_at=row["last_message_at"],
+    )
+
+
+def _page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
+    """One row more than asked for tells that there is a next page."""
+    shown = rows[:limit]
+    return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

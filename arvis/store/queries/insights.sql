@@ -1,0 +1,63 @@
+-- The reading side: pages and lists. Each is bounded; cursors are ids, newest first.
+
+-- name: usage_of_turn
+SELECT * FROM usage WHERE execution_id = :execution_id ORDER BY id LIMIT 500;
+
+-- name: steps_of
+SELECT * FROM steps WHERE execution_id = :execution_id ORDER BY number LIMIT 1000;
+
+-- name: jobs_of_execution
+SELECT * FROM jobs WHERE execution_id = :execution_id ORDER BY id LIMIT 100;
+
+-- name: notes_of_message
+SELECT * FROM timeline WHERE message_id = :message_id ORDER BY id LIMIT 500;
+
+-- name: deliveries_of_message
+SELECT * FROM deliveries WHERE message_id = :message_id ORDER BY part LIMIT 100;
+
+-- name: status_of_message
+SELECT messages.status, messages.reason, jobs.status AS job_status
+FROM messages
+LEFT JOIN jobs ON jobs.execution_id = messages.execution_id AND jobs.status IN ('pending', 'running')
+WHERE messages.id = :id
+ORDER BY jobs.status DESC LIMIT 1;
+
+-- name: list_jobs
+SELECT jobs.* FROM jobs
+WHERE jobs.id < :before
+    AND (CAST(:kind AS TEXT) IS NULL OR jobs.kind = :kind)
+    AND (CAST(:status AS TEXT) IS NULL OR jobs.status = :status)
+    AND (CAST(:agent_id AS TEXT) IS NULL OR jobs.agent_id = :agent_id)
+ORDER BY jobs.id DESC LIMIT :limit;
+
+-- name: list_waits
+SELECT * FROM waits
+WHERE id < :before AND kind IN ('approval', 'review', 'user')
+    AND (answered_at IS NULL OR CAST(:open_only AS INTEGER) = 0)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: list_conversations
+SELECT conversations.*, agents.slug FROM conversations
+JOIN agents ON agents.id = conversations.agent_id
+WHERE conversations.id < :before AND (CAST(:agent AS TEXT) IS NULL OR agents.slug = :agent)
+ORDER BY conversations.id DESC LIMIT :limit;
+
+-- name: list_messages
+SELECT * FROM messages
+WHERE conversation_id = :conversation_id AND id < :before AND superseded = 0
+ORDER BY id DESC LIMIT :limit;
+
+-- name: deliveries_after
+SELECT * FROM deliveries
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND seq > :seq
+ORDER BY seq LIMIT :limit;
+
+-- name: last_seq
+SELECT seq FROM channels WHERE platform = :platform AND connector = :connector AND channel = :channel;
+
+-- name: count_live_jobs
+SELECT kind, status, CAST(count(*) AS BIGINT) AS number FROM jobs
+WHERE status IN ('pending', 'running', 'failed') GROUP BY kind, status;
+
+-- name: oldest_ready
+SELECT min(created_at) AS created_at FROM jobs WHERE ready = 1;

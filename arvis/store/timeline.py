@@ -1,0 +1,99 @@
+"""The timeline of a message, put together from the rows that tell of it: nothing is stored twice to be shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.messages import Attachment, MessageStatus
+from arvis.ports.insights import MessageTimeline, TimelineStep
+from arvis.store.jobs import job_of
+from arvis.store.messages import message_of
+from arvis.store.session import Row
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRows:
+    """The rows that tell of one message, each in order of time."""
+
+    message: Row
+    asked: Sequence[Row]
+    attachments: Sequence[Row]
+    reply: Sequence[Row]
+    agent: Sequence[Row]
+    jobs: Sequence[Row]
+    steps: Sequence[Row]
+    usage: Sequence[Row]
+    notes: Sequence[Row]
+    deliveries: Sequence[Row]
+
+
+def current_status(stored: MessageStatus, job_status: str | None) -> MessageStatus:
+    """`queued` and `running` are read from the job, so that they cannot be out of date."""
+    if stored is not MessageStatus.ACCEPTED or job_status is None:
+        return stored
+    return MessageStatus.RUNNING if job_status == "running" else MessageStatus.QUEUED
+
+
+def timeline_of(rows: MessageRows) -> MessageTimeline:
+    message = message_of(rows.message, [_attachment(row) for row in rows.attachments if _belongs(row, rows.message)])
+    job = job_of(rows.jobs[-1]) if rows.jobs else None
+    reply = rows.reply[0] if rows.reply else None
+    return MessageTimeline(
+        message=message,
+        status=current_status(message.status, job.status if job else None),
+        reason=message.reason or message.route,
+        reply=reply["content"] if reply else None,
+        reply_id=reply["id"] if reply else None,
+        answers=[row["id"] for row in rows.asked] if reply else [],
+        steps=sorted(_steps(rows), key=lambda step: step.at),
+        job=job,
+        agent=rows.agent[0]["slug"] if rows.agent else None,
+        cost_micros=sum(row["cost_micros"] for row in rows.usage),
+        input_tokens=sum(row["input_tokens"] for row in rows.usage),
+        output_tokens=sum(row["output_tokens"] for row in rows.usage),
+    )
+
+
+def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
+    message = rows.message
+    yield _step(message["created_at"], "received", platform=message["platform"], user=message["user_name"])
+    if message["route"] is not None:
+        agent = rows.agent[0]["slug"] if rows.agent else None
+        yield _step(message["created_at"], "routed", reason=message["route"], agent=agent)
+    if message["status"] == MessageStatus.DROPPED:
+        yield _step(message["created_at"], "dropped", reason=message["reason"])
+    for job in rows.jobs:
+        yield _step(job["created_at"], "queued", job=job["id"], kind=job["kind"], priority=job["priority"])
+        if job["started_at"] is not None:
+            yield _step(job["started_at"], "started", job=job["id"], claim=job["claim"])
+    for step in rows.steps:
+        changes = json.loads(step["changes"])
+        yield _step(step["at"], "node", node=step["node"], decision=step["decision"], **changes)
+    for call in rows.usage:
+        yield _step(call["started_at"], "model_call", **{name: call[name] for name in _CALL})
+    for note in rows.notes:
+        yield _step(note["at"], note["step"], **json.loads(note["data"]))
+    if rows.reply:
+        yield _step(rows.reply[0]["created_at"], message["status"], reply=rows.reply[0]["id"])
+    for delivery in rows.deliveries:
+        at = delivery["settled_at"] or delivery["created_at"]
+        details = {name: delivery[name] for name in ("part", "seq", "state", "platform_id", "error")}
+        yield _step(at, "delivery", **details)
+
+
+_CALL = ("account", "provider", "model", "input_tokens", "output_tokens", "cost_micros", "duration_ms", "error", "detail")
+
+
+def _step(at: int, step: str, **data: Any) -> TimelineStep:
+    return TimelineStep(at, step, data)
+
+
+def _attachment(row: Row) -> Attachment:
+    return Attachment(row["filename"], row["content_type"], row["size"], row["sha256"])
+
+
+def _belongs(attachment: Row, message: Row) -> bool:
+    return bool(attachment["message_id"] == message["id"])

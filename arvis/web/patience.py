@@ -1,0 +1,17 @@
+"""How long this port waits for what, in seconds; tests wait less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """`greeting`: for a new socket to say who it is; `sending`: for a client to take one frame; `renewal`: between
+    two looks at the login of an open socket; `look`: between two looks at the status of a message that somebody
+    waits for, because events of other processes do not reach this bus."""
+
+    greeting: float = 10.0
+    sending: float = 10.0
+    renewal: float = 60.0
+    look: float = 5.0
