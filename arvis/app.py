@@ -36,7 +36,7 @@ from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
-from arvis.process.lock import DataFolder, hold_data_folder
+from arvis.process.lock import DataFolder, hold_data_folder, leave_address
 from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
 from arvis.process.roles import Role, RoleState, Supervisor
@@ -104,7 +104,7 @@ async def _start_roles(stack: AsyncExitStack, base: Base, supervisor: Supervisor
     if "workers" in config.roles:
         await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
     if web is not None:
-        await supervisor.start(Role("web", lambda up: _serve(web, up)))
+        await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
     return web
 
 
@@ -217,11 +217,12 @@ async def _work(
         await queue.stop()
 
 
-async def _serve(web: WebServer, up: Up) -> None:
+async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:
     await web.start()
-    up()
     try:
-        await web.wait_closed()
+        with leave_address(folder, web.url):
+            up()
+            await web.wait_closed()
     finally:
         await web.stop()
 

@@ -19,7 +19,7 @@ _DELIMITER = "__"
 class _Overrides(ConfigFile, BaseSettings):
     """The keys of the file as pydantic-settings wants to see them; never instantiated."""
 
-    model_config = SettingsConfigDict(extra="forbid")
+    model_config = SettingsConfigDict(extra="forbid", defer_build=True)
 
 
 class _Source(EnvSettingsSource):

@@ -59,6 +59,9 @@ def _language(value: str) -> str:
 class Common(Section):
     """What is the same in the file and in use. `owners` maps a platform to user ids with full rights."""
 
+    # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
+    model_config = ConfigDict(defer_build=True)
+
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
     roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
     web: Web = Web()
@@ -80,6 +83,8 @@ class Common(Section):
 
 class ConfigFile(Common):
     """`config.yaml`, key by key."""
+
+    model_config = ConfigDict(defer_build=False)
 
     data_dir: Name = "data"
     accounts: tuple[AccountEntry, ...] = ()
@@ -118,7 +123,7 @@ class Config(Common):
     No `accounts` means that nobody configured one: the demo provider answers (interfaces.md §1).
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
+    model_config = ConfigDict(arbitrary_types_allowed=True, defer_build=False)
 
     config_file: Path | None
     data_dir: Path

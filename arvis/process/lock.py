@@ -57,6 +57,11 @@ def api_key_file(folder: Path) -> Path:
     return folder / "api-key"
 
 
+def address_file(folder: Path) -> Path:
+    """Where the daemon leaves the address of its web server while it serves."""
+    return folder / "address"
+
+
 @contextmanager
 def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable[[], str]) -> Iterator[DataFolder]:
     """Make the folder if needed and hold it until the end of the block; files made inside are private.
@@ -64,13 +69,10 @@ def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable
     `new_id` makes sortable ids, `new_key` secrets. Raises `DataFolderInUse` naming the process that holds it,
     `ConfigError` when the folder cannot be used.
     """
-    umask = os.umask(_PRIVATE_UMASK)
-    try:
+    with _private_umask():
         with _usable(path):
             private = _make_private(path)
-            lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
-        try:
-            _take(lock, path)
+        with _locked(path) as lock:
             boot_id = new_id()
             with _usable(path):
                 _sign(lock, boot_id)
@@ -78,10 +80,51 @@ def hold_data_folder(path: Path, *, new_id: Callable[[], str], new_key: Callable
                 node_id = _kept(path / "node-id", new_id)
                 api_key = _kept(api_key_file(path), new_key)
             yield DataFolder(path, node_id, boot_id, first_start, private, api_key)
-        finally:
-            os.close(lock)
+
+
+@contextmanager
+def lock_data_folder(path: Path) -> Iterator[None]:
+    """Keep daemons out of the folder while a command works in it. Nothing is made there but the folder and its lock
+    file, so the daemon's first start stays its first. Raises as `hold_data_folder` does."""
+    with _private_umask():
+        with _usable(path):
+            path.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        with _locked(path) as lock:
+            with _usable(path):
+                _sign(lock, "command")
+            yield
+
+
+@contextmanager
+def leave_address(folder: DataFolder, url: str) -> Iterator[None]:
+    """Say for the length of the block where the web server answers; the command line looks there first. After a
+    crash the file stays, and nobody answers at that address."""
+    file = address_file(folder.path)
+    _write_whole(file, url)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+@contextmanager
+def _private_umask() -> Iterator[None]:
+    umask = os.umask(_PRIVATE_UMASK)
+    try:
+        yield
     finally:
         os.umask(umask)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[int]:
+    with _usable(path):
+        lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE_FILE)
+    try:
+        _take(lock, path)
+        yield lock
+    finally:
+        os.close(lock)
 
 
 @contextmanager
@@ -135,10 +178,15 @@ def _kept(file: Path, make: Callable[[], str]) -> str:
         if line:
             return line
     line = make()
+    _write_whole(file, line)
+    return line
+
+
+def _write_whole(file: Path, line: str) -> None:
+    """A reader finds the whole line or no file, even after a crash."""
     fresh = file.with_name(f"{file.name}.new")
     with fresh.open("w", encoding="utf-8") as out:
         out.write(f"{line}\n")
         out.flush()
         os.fsync(out.fileno())
     fresh.replace(file)
-    return line

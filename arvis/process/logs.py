@@ -58,7 +58,6 @@ class DailyFile(_SilentFailure, logging.FileHandler):
     """Appends to the file of the day. A full disk costs lines, never the daemon."""
 
     def __init__(self, *, folder: Path, keep_days: int, clock: Clock) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         super().__init__(folder / "not-yet", encoding="utf-8", errors="replace", delay=True)
         self._folder = folder
         self._keep_days = keep_days
@@ -78,9 +77,10 @@ class DailyFile(_SilentFailure, logging.FileHandler):
             return
         if self.stream is not None:
             self.stream.close()
-            # FileHandler opens `baseFilename` when it has no stream, as its rotating children rely on.
-            self.stream = None
+            self.stream, self._day = None, None
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.baseFilename = str(self._folder / f"arvis-{today.isoformat()}.log")
+        self.stream = self._open()
         self._day = today
         self._remove_before(today - timedelta(days=self._keep_days))
 

@@ -14,6 +14,8 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.providers import failures
 from arvis.providers.reply import ReplyText
 
+_MOST_TOKENS = 1 << 31
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -25,7 +27,7 @@ class Choice:
 
 
 class Answer:
-    """One answer while its documents arrive. `finished` is True once its end was marked."""
+    """One answer while its documents arrive. `finished` is True once a finish reason was given."""
 
     def __init__(self, *, reply: ReplyText, account: Account) -> None:
         self.account = account
@@ -113,4 +115,5 @@ class Answer:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A number of tokens as a database column can hold it; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

@@ -26,6 +26,7 @@ _PIECES = 4
 #: memory. The words are more than the largest reply holds.
 _LONGEST_SLEEP = 600.0
 _MOST_WORDS = 200_000
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def newest_user_text(request: RunRequest) -> str:
 
 def directives(text: str) -> list[Directive]:
     """The directive lines of a text, in order; every other line is ignored."""
-    found = (_DIRECTIVE.fullmatch(line) for line in text.splitlines())
+    found = (_DIRECTIVE.fullmatch(line) for line in text.replace("\r\n", "\n").split("\n"))
     return [Directive(match[1], match[2] or "") for match in found if match]
 
 
@@ -116,7 +117,8 @@ def _greeting(agent_name: str, user_text: str) -> Said:
 
 def _so_many_words(argument: str) -> Said:
     """A reply of so many words. A number that no reply can hold is reported, but not written out."""
-    number = int(argument) if argument.strip().isdecimal() else 0
+    digits = argument.strip()[:_MOST_DIGITS]
+    number = int(digits) if digits.isdecimal() else 0
     return Said(" ".join(["word"] * min(number, _MOST_WORDS)), number)
 
 

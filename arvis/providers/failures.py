@@ -6,7 +6,6 @@ LM Studio and most other servers share. Sources: the vendors' error tables; beha
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC
@@ -120,13 +119,13 @@ def retry_after(headers: Mapping[str, str], clock: Clock) -> float | None:
         if at is None:
             return None
         seconds = max(0.0, at - (base if base is not None else clock.now() / 1000))
-    return min(seconds, _LONGEST_WAIT) if math.isfinite(seconds) and seconds >= 0 else None
+    return min(seconds, _LONGEST_WAIT) if seconds >= 0 else None  # NaN is not >= 0 either
 
 
 def _timestamp(value: str) -> float | None:
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 

@@ -145,7 +145,6 @@ class ChatCompletionsProvider:
             async for piece in response.chunks():
                 for event in parser.feed(piece):
                     if event.data == "[DONE]":
-                        answer.finished = True
                         return
                     if not answer.take(_parse(event.data, answer.account), part="delta"):
                         return

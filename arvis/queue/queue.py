@@ -211,14 +211,19 @@ class Queue:
     async def _sweep(self) -> None:
         while True:
             await self._clock.sleep(SWEEP_SECONDS)
-            if self._jobs:
-                held = await self._store.write(_extend, list(self._jobs), self._boot, self._clock.now() + self._lease_ms)
-                for job_id in self._jobs.keys() - held:
-                    self.abandon(job_id)
+            await self._renew()
             if self._store.shared:
                 rescued = await self._store.write(_rescue, self._node, self._boot, self._clock.now())
                 if rescued:
                     self.look()
+
+    async def _renew(self) -> None:
+        """Renew every lease in one write; stop the tasks of those that were taken away."""
+        asked = list(self._jobs)
+        if asked:
+            held = await self._store.write(_extend, asked, self._boot, self._clock.now() + self._lease_ms)
+            for job_id in set(asked) - held:
+                self.abandon(job_id)
 
     async def _listen(self) -> None:
         """Other processes add work too: their notice, or a look every few seconds against a lost one."""

@@ -33,7 +33,7 @@ def choose(accounts: Sequence[Account], model: str | None) -> Choice:
     if model is None:
         return Choice(ranked[0], ranked[0].model)
     provider, slash, name = model.partition("/")
-    if not slash:
+    if not slash and provider != DEMO.provider:
         provider, name = DEFAULT_PROVIDER, model
     for account in [*ranked, DEMO]:
         if account.provider == provider:

@@ -126,7 +126,7 @@ class Runner:
             input_tokens=tokens_in,
             output_tokens=tokens_out,
             cost_micros=cost_micros(account.provider, model, tokens_in, tokens_out),
-            error=error.kind if error else None,
+            error=error.kind.value if error else None,
             detail=error.what if error else None,
         )
 

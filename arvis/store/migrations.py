@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -70,8 +70,7 @@ def available() -> list[Migration]:
 def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[str]:
     """Bring a database up to date; the names of the migrations that ran now."""
     applied = target.applied()
-    _check(applied, migrations)
-    missing = [migration for migration in migrations if migration.name not in applied]
+    missing = missing_among(migrations, applied)
     if missing and applied:
         target.snapshot(missing[0].name)
     for migration in missing:
@@ -79,7 +78,14 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
     return [migration.name for migration in missing]
 
 
-def _check(applied: dict[str, str], migrations: Sequence[Migration]) -> None:
+def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
+    """Those that have not run; `applied` are checksums by name. Raises `SchemaTooNew` or `MigrationFailed` when this
+    version cannot use the database."""
+    _check(applied, migrations)
+    return [migration for migration in migrations if migration.name not in applied]
+
+
+def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
     known = {migration.name: migration.checksum for migration in migrations}
     if unknown := sorted(applied.keys() - known.keys()):
         raise SchemaTooNew(

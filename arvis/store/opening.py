@@ -39,7 +39,7 @@ class Database:
 def bring_up_to_date(database: Database, now: int) -> list[str]:
     """Run the missing migrations; their names. A snapshot is taken before (SQLite)."""
     if database.url is not None:
-        target = _postgres("postgres_migration").PostgresTarget(url=database.url, now=now)
+        target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
     with contextlib.closing(connect(database.file, writing=True)) as connection:
         return migrate(
@@ -56,8 +56,8 @@ async def open_store(database: Database, *, boot: str, new_id: IdMaker) -> Async
         sqlite.start()
         store: SqliteStore = sqlite
     else:
-        store = _postgres("postgres").PostgresStore(url=database.url, name=boot, blobs=database.blobs, new_id=new_id)
-        insights = SqlInsights(_postgres("postgres_reading").PostgresSnapshots(database.url))
+        store = postgres_part("postgres").PostgresStore(url=database.url, name=boot, blobs=database.blobs, new_id=new_id)
+        insights = SqlInsights(postgres_part("postgres_reading").PostgresSnapshots(database.url))
     try:
         yield store, insights
     finally:
@@ -65,7 +65,7 @@ async def open_store(database: Database, *, boot: str, new_id: IdMaker) -> Async
         await store.stop()
 
 
-def _postgres(module: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 a module that may not be installed
+def postgres_part(module: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 a module that may not be installed
     try:
         return importlib.import_module(f"arvis.store.{module}")
     except ModuleNotFoundError as missing:

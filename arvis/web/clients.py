@@ -101,6 +101,11 @@ class Client:
         self._waiting.clear()
         self._woken.set()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it was hung up on."""
+        return self._hang_up is not None
+
     async def next(self) -> Frame | HangUp:
         """What to send now; a delivery that was sent before is passed over."""
         while True:

@@ -77,7 +77,7 @@ class Intake:
         """Returns once the message is committed; raises when it was refused (and recorded as dropped)."""
         message = IncomingMessage(
             address=address,
-            event_id=draft.event_id,
+            event_id=_inbox_id(draft.event_id, address),
             sender=sender,
             content=draft.content,
             uploads=draft.uploads,
@@ -119,6 +119,11 @@ class Intake:
         if len(data) > most:
             raise _file_too_large(most)
         return Upload(name, kind, data)
+
+
+def _inbox_id(event_id: str, address: Address) -> str:
+    """The inbox knows messages by channel and id; people who share a channel in threads do not share ids."""
+    return f"{address.thread}/{event_id}" if address.thread else event_id
 
 
 def _decoded(text: str) -> bytes:

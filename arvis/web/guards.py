@@ -69,8 +69,10 @@ def known_hosts(host: str, allowed: Sequence[str], public_url: str | None) -> fr
 
 
 def origin_of(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    """The origin as a browser writes it: without the scheme's own port."""
+    parts = urlsplit(url.lower())
+    own_port = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return f"{parts.scheme}://{parts.netloc.removesuffix(own_port)}"
 
 
 def _name_of(entry: str) -> str:

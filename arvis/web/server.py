@@ -43,6 +43,7 @@ from arvis.web.system import SystemRoutes
 from arvis.web.uvicorn_server import UvicornServer
 from arvis.web.waits import WaitRoutes
 
+_BACKLOG = 2048
 PAGE_FOLDER = Path(__file__).parent / "page"
 
 
@@ -70,12 +71,12 @@ class WebServer:
         new_token: Callable[[], str],
         roles: Callable[[], Mapping[str, bool]],
         page_folder: Path = PAGE_FOLDER,
-        patience: Patience = Patience(),
+        patience: Patience | None = None,
     ) -> None:
         self._config = config
         self._bus = bus
         self._clock = clock
-        self._patience = patience
+        self._patience = patience or Patience()
         self._insights = insights
         self._secure = (config.public_url or "").lower().startswith("https://")
         self.connector = WebConnector()
@@ -100,21 +101,24 @@ class WebServer:
             inbox=inbox,
             insights=insights,
             connector=self.connector,
-            patience=patience,
+            patience=self._patience,
         )
         probe = ReadinessProbe(store=store, clock=clock, roles=roles)
         self.endpoints = tuple(self._endpoints(operations, probe))
-        self._uvicorn = UvicornServer(self._application(), max_frame=self._intake.body_limit)
+        self._app = self._application()
+        self._uvicorn = self._new_uvicorn()
         self._listening = contextlib.ExitStack()
         self._serving: asyncio.Task[None] | None = None
         self._port = config.port
 
     async def start(self) -> None:
-        """Bind and serve; from then on `url` is true. Raises `ConfigError` when the address cannot be had."""
+        """Bind and serve; from then on `url` is true. Raises `ConfigError` when the address cannot be had.
+        A server that was stopped may be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         for part in (self.connector, self._board, self._metrics):
             self._listening.enter_context(part.listening(self._bus))
+        self._uvicorn = self._new_uvicorn()
         self._serving = await self._uvicorn.begin(listener)
 
     async def stop(self) -> None:
@@ -185,6 +189,9 @@ class WebServer:
         system = SystemRoutes(insights=insights, clock=clock, metrics=self._metrics, probe=probe, others=others)
         return [*system.endpoints(), *others]
 
+    def _new_uvicorn(self) -> UvicornServer:
+        return UvicornServer(self._app, max_frame=self._intake.body_limit, grace=self._patience.closing)
+
     def _application(self) -> ASGIApp:
         config = self._config
         guard = functools.partial(
@@ -204,12 +211,23 @@ class WebServer:
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    """A listening socket. It is made with its protocol's number, without which asyncio would leave small answers to
+    Nagle's algorithm, 40 ms each."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
     except OSError as error:
         raise ConfigError(
             f"The web server cannot listen at {host} port {port}.",
             why=f"{error.strerror or error}.",
             fix="Set web.port in config.yaml to a free port (0 takes any), and web.host to an address of this machine.",
         ) from error
+    return listener

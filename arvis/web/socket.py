@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
+from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.web.bodies import Fields, parse_fields
-from arvis.web.clients import NO_ACCESS, Client, Frame, HangUp, frame
+from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, frame
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import Failure, attempt
@@ -95,19 +96,19 @@ class SocketRoute:
         return None
 
     async def _converse(self, socket: WebSocket, greeting: Greeting) -> None:
+        """Reads and writes until either ends. The writer is told, never cancelled: it may be in the middle of a
+        look at the database."""
         client = greeting.client
         self._connector.join(client)
-        tasks = {
-            asyncio.create_task(attempt(_until_gone(work)))
-            for work in (self._read(socket, client), self._write(socket, greeting))
-        }
+        reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
+        writer = asyncio.create_task(attempt(_until_gone(self._write(socket, greeting))))
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connector.leave(client)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            client.hang_up(GOING_AWAY, "the connection ended")
+            reader.cancel()
+            await asyncio.gather(reader, writer, return_exceptions=True)
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
         """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
@@ -129,11 +130,16 @@ class SocketRoute:
                     return
 
     async def _replay(self, socket: WebSocket, client: Client) -> None:
-        while missed := await self._insights.deliveries_after(client.address, client.seen, _SLICE):
+        """Everything above `client.seen`, whatever its state. A channel's numbers run through all its threads, so
+        the deliveries of other people's threads are counted and passed over."""
+        while not client.ended and (missed := await self._missed(client)):
             for delivery in missed:
                 item = frame(delivery_frame(delivery), delivery.seq)
-                if client.accepts(item):
+                if client.accepts(item) and delivery.address == client.address:
                     await self._send(socket, item)
+
+    async def _missed(self, client: Client) -> Sequence[Delivery]:
+        return await self._insights.deliveries_after(client.address, client.seen, _SLICE)
 
     async def _send(self, socket: WebSocket, item: Frame) -> None:
         """Raises `TimeoutError` when the client does not take it: the connection is given up."""
@@ -141,7 +147,9 @@ class SocketRoute:
             await socket.send_text(item.text)
 
     async def _read(self, socket: WebSocket, client: Client) -> None:
+        """The login is looked at again now that a logout would find this socket: it may have ended in between."""
         loop = asyncio.get_running_loop()
+        await self._renew(client)
         renewal = loop.time() + self._patience.renewal
         while True:
             try:

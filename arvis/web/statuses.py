@@ -45,7 +45,8 @@ class StatusBoard:
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
-        """Hear the bus; at the end every watch wakes up for good."""
+        """Hear the bus."""
+        self._closed = False
         unsubscribe = bus.subscribe(StatusChanged, self._status_changed)
         try:
             yield

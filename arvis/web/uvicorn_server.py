@@ -15,10 +15,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-#: Seconds that a closing socket may take, and that running requests have when the server stops.
-_CLOSING = 10.0
-_GRACE = 5
-
 
 class SocketProtocol(WebSocketsSansIOProtocol):
     """Gives up a connection whose handler has ended and whose client does not take the rest."""
@@ -26,13 +22,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if self in self.connections:
-            self.loop.call_later(_CLOSING, self.transport.abort)
+            self.loop.call_later(self.config.timeout_graceful_shutdown or 0, self.transport.abort)
 
 
 class UvicornServer(uvicorn.Server):
-    """Serves until `stop`. Signals are the daemon's; the date of answers comes from `AnswerHeaders`."""
+    """Serves until `stop`. Signals are the daemon's; the date of answers comes from `AnswerHeaders`. `max_frame` is in
+    bytes; `grace` in seconds is what a closing socket may take, and running requests when the server stops."""
 
-    def __init__(self, app: ASGIApp, *, max_frame: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_frame: int, grace: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -46,7 +43,7 @@ class UvicornServer(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 date_header=False,
-                timeout_graceful_shutdown=_GRACE,
+                timeout_graceful_shutdown=grace,
             )
         )
         self._stopping = asyncio.Event()

@@ -21,7 +21,7 @@ class _DirectImports(Contract):
     def breaches(self, graph: ImportGraph) -> Iterator[tuple[str, str]]:
         raise NotImplementedError
 
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002 - import-linter's signature
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         found = [breach for pair in sorted(self.breaches(graph)) for breach in _details(graph, *pair)]
         return ContractCheck(kept=not found, metadata={"breaches": found})
 

@@ -10,7 +10,7 @@ from tests.browser.daemon import Daemon
 PATIENCE_MS = 45_000
 
 #: What Chromium itself logs when a server is away; no page can keep it from doing so.
-SERVER_AWAY = ("WebSocket connection to", "Failed to load resource: net::ERR_CONNECTION_REFUSED")
+SERVER_AWAY = ("WebSocket connection to", "Failed to load resource: net::ERR_CONNECTION_")
 
 
 class Complaints(list[str]):
@@ -113,8 +113,7 @@ async def test_files_go_along_with_a_message(page: Page, daemon: Daemon) -> None
     await say(page, "demo: say got it")
     await expect(answers(page)).to_have_text(["got it"])
     await expect(page.locator("#files li")).to_have_count(0)
-    await page.reload()
-    await expect(page.locator("article.user .files li")).to_contain_text("[U+202E]gpj.txt · 8 B")
+    await expect(page.locator("article.user .files li")).to_have_text(["note [U+202E]gpj.txt · 8 B"])
 
 
 async def test_the_stop_button_ends_a_turn(page: Page, daemon: Daemon) -> None:
@@ -124,6 +123,21 @@ async def test_the_stop_button_ends_a_turn(page: Page, daemon: Daemon) -> None:
     await page.get_by_role("button", name="Stop").click()
     await expect_statuses(page, "Stopped")
     await expect(page.get_by_text("too late", exact=True)).to_have_count(0)
+
+
+async def test_a_failure_shows_its_reason_and_the_way_to_it(page: Page, daemon: Daemon) -> None:
+    await log_in(page, daemon)
+    await say(page, "demo: fail auth")
+    await expect_statuses(page, "Not answered: auth.")
+    await page.get_by_role("button", name="Why no answer?").click()
+    await expect(page.get_by_role("dialog").locator(".summary")).to_have_text("Not answered. Reason: auth")
+
+
+async def test_a_delayed_message_says_so(page: Page, daemon: Daemon) -> None:
+    await log_in(page, daemon)
+    await say(page, "demo: fail rate_limit")
+    await expect_statuses(page, "Will be tried again")
+    await expect(answers(page)).to_have_count(1)
 
 
 async def test_messages_survive_a_killed_daemon_and_are_shown_once(page: Page, daemon: Daemon) -> None:

@@ -116,6 +116,11 @@ async def test_an_answered_message_is_not_reopened(modules: Page) -> None:
     assert await modules.evaluate(f"() => {state}.entries[0].status") == "answered"
 
 
+async def test_a_notice_of_failure_is_no_answer(modules: Page) -> None:
+    state = f"c.statusChanged(c.delivered({SENT}, {delivery(1, 'sorry')}), {{messageId: 'M', status: 'failed'}})"
+    assert await modules.evaluate(f"() => {state}.entries[0].status") == "failed"
+
+
 async def test_pauses_between_tries_double_up_to_thirty_seconds(modules: Page) -> None:
     pauses = await modules.evaluate("() => [0, 1, 2, 3, 4, 5, 50].map(connection.backOff)")
     assert pauses == [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
@@ -172,3 +177,9 @@ async def test_an_answer_may_be_faster_than_the_acknowledgement(modules: Page) -
     written = f"c.written(c.empty(), {USER})"
     state = f"c.acknowledged(c.delivered({written}, {delivery(1, 'done')}), {{id: 'u', messageId: 'M'}})"
     assert await modules.evaluate(f"() => {state}.entries[0].status") == "answered"
+
+
+async def test_history_that_is_faster_than_the_acknowledgement_leaves_no_double(modules: Page) -> None:
+    past = [{"key": "p", "kind": "user", "messageId": "M", "text": "hi", "status": "accepted", "past": True}]
+    remembered = f"c.remembered(c.written(c.empty(), {USER}), {js(past)})"
+    assert await texts(modules, f"c.acknowledged({remembered}, {{id: 'u', messageId: 'M'}})") == ["hi"]

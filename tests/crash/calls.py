@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tests.crash.history import Call, History, tokens_in
+from tests.crash.history import Boot, Call, History, tokens_in
 from tests.crash.verdict import Found, Kind
 
 #: A prompt may leave out the oldest exchanges, but never one of the newest so many.
@@ -64,26 +64,30 @@ def interrupted_work_is_claimed_again_soon(history: History) -> Found:
 
 
 def recoveries(history: History) -> Mapping[str, float]:
-    """Seconds from ready to the next call, by the message whose call the first kill interrupted. A daemon that
-    was killed again before that call counts with its whole life: what it must have claimed, it had time to claim."""
-    boots = {boot.number: boot for boot in history.boots}
+    """Seconds from ready to the next call, by the message whose call was the first to be cut off by a kill. A life
+    that was killed before that call counts whole, and so does the last one when there never was another call."""
     found: dict[str, float] = {}
     for call in history.calls:
         token = call.asked[0] if call.asked else ""
-        died = boots[call.boot].ended
-        interrupted = died is not None and (call.finished is None or call.finished > died)
-        if not token or token in found or not interrupted or boots[call.boot].number == len(boots):
+        if not token or token in found or not _cut_off(history, call):
             continue
-        following = next((each for each in history.boots[call.boot :] if each.ready is not None), None)
-        if following is None or following.ready is None:
-            continue
-        again = next((each.started for each in history.calls[call.number + 1 :] if token in each.asked), None)
-        end = following.ended if following.ended is not None else again
-        if again is None or (following.ended is not None and again > following.ended):
-            again = end
-        if again is not None:
-            found[token] = max(0.0, again - following.ready)
+        again = next((each for each in history.calls[call.number + 1 :] if token in each.asked), None)
+        life = history.boots[-1] if again is None else _next_ready(history, call.boot)
+        ends = [end for end in (life.ended, None if again is None else again.started) if end is not None]
+        if life.ready is not None and ends:
+            found[token] = max(0.0, min(ends) - life.ready)
     return found
+
+
+def _cut_off(history: History, call: Call) -> bool:
+    """Whether a kill came before the model had given its whole answer. The last life is stopped, not killed."""
+    died = history.boots[call.boot - 1].ended
+    return call.boot < len(history.boots) and died is not None and (call.finished is None or call.finished > died)
+
+
+def _next_ready(history: History, boot: int) -> Boot:
+    """The first life after this one that became ready; the last, if none did."""
+    return next((each for each in history.boots[boot:] if each.ready is not None), history.boots[-1])
 
 
 def _calls_of(history: History, channel: str) -> list[Call]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import yaml
 
@@ -118,6 +119,13 @@ class Daemon:
         if code != 0:
             raise DaemonFailed(f"Exit code {code} after SIGTERM:\n{self.end_of_log()}")
 
+    def complaints(self) -> list[str]:
+        """What the log calls an error, each once: a client may not even have noticed."""
+        lines = (self._folder / "daemon.log").read_text(errors="replace").splitlines()
+        entries = [_entry(line) for line in lines]
+        told = [_told(entry) for entry in entries if entry.get("level") in {"error", "critical"}]
+        return list(dict.fromkeys(told))
+
     async def close(self) -> None:
         """Leave nothing behind, whatever happened."""
         if self._process is not None and self._process.returncode is None:
@@ -151,6 +159,21 @@ class Daemon:
 
     def end_of_log(self) -> str:
         return (self._folder / "daemon.log").read_text(errors="replace")[-4000:]
+
+
+def _entry(line: str) -> Mapping[str, Any]:
+    """One line of the log; what a kill cut in two, or what is no JSON, is an error of nobody's."""
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _told(entry: Mapping[str, Any]) -> str:
+    """The event with the last lines of its traceback."""
+    trace = str(entry.get("exception", "")).strip().splitlines()
+    return f"The daemon logged: {entry.get('event')} {' | '.join(line.strip() for line in trace[-3:])}"
 
 
 def _environment(code: Path) -> Mapping[str, str]:

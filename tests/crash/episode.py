@@ -137,14 +137,13 @@ class _Stage:
         except DaemonFailed as failure:
             self._problems.append(str(failure))
         except Refused as refused:
-            self._problems.append(
-                f"The drain met {refused!r}; the daemon's log ends with:\n{self._daemon.end_of_log()}"
-            )
+            self._problems.append(f"The drain met {refused!r}")
         finally:
             for task in (*writing, *listening):
                 task.cancel()
             results = await asyncio.gather(*writing, *listening, return_exceptions=True)
         self._problems.extend(repr(each) for each in results if isinstance(each, Exception))
+        self._problems.extend(self._daemon.complaints())
 
     async def _kill_once(self) -> None:
         await self._daemon.start()
@@ -184,7 +183,8 @@ class _Stage:
             if sent.id is not None:
                 self._timelines[sent.id] = await self._settled(sent.id, end)
         for channel in sorted({sent.channel for sent in self._sent()}):
-            self._transcripts[channel] = await self._door.transcript(channel, within=10)
+            with suppress(*Refused):
+                self._transcripts[channel] = await self._door.transcript(channel, within=10)
         await self._screens_caught_up()
 
     async def _settled(self, message_id: str, end: float) -> Timeline:

@@ -131,14 +131,12 @@ class History:
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def channels(self) -> Iterable[str]:
-        return sorted({sent.channel for sent in self.sent})
+        """Those whose transcript was read: of the others nothing can be said."""
+        return sorted(self.transcripts)
 
     def of_channel(self, channel: str) -> list[Sent]:
         return [sent for sent in self.sent if sent.channel == channel]
 
-    def transcript(self, channel: str) -> Sequence[Shown]:
-        return self.transcripts.get(channel, ())
-
     def replies(self, channel: str) -> list[Shown]:
         """The transcript without notices on the way, which answer nothing."""
-        return [shown for shown in self.transcript(channel) if shown.answers]
+        return [shown for shown in self.transcripts[channel] if shown.answers]

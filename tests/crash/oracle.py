@@ -67,7 +67,7 @@ def every_message_has_one_reply(history: History) -> Found:
     """In the transcript of its channel each accepted message stands in `answers` once."""
     for channel in history.channels():
         sent = {each.id: each for each in history.of_channel(channel) if each.id is not None}
-        counts = Counter(answered for shown in history.transcript(channel) for answered in shown.answers)
+        counts = Counter(answered for shown in history.transcripts[channel] for answered in shown.answers)
         for message_id, each in sent.items():
             if counts[message_id] > 1:
                 yield Kind.STORED_TWICE, f"{each.token} ({message_id}) has {counts[message_id]} replies in {channel}"
@@ -75,6 +75,11 @@ def every_message_has_one_reply(history: History) -> Found:
                 yield Kind.MISSING, f"{each.token} ({message_id}) has no reply in the transcript of {channel}"
         for unknown in sorted(counts.keys() - sent.keys()):
             yield Kind.STORED_TWICE, f"{channel} answers {unknown}, which no user was told of"
+
+
+def every_channel_is_read(history: History) -> Found:
+    for channel in sorted({sent.channel for sent in history.sent} - history.transcripts.keys()):
+        yield Kind.OTHER, f"{channel} could not be read from its beginning after the drain"
 
 
 def a_reply_says_what_it_answers(history: History) -> Found:
@@ -95,7 +100,7 @@ def a_reply_says_what_it_answers(history: History) -> Found:
 
 def a_channel_counts_without_gaps(history: History) -> Found:
     for channel in history.channels():
-        shown = history.transcript(channel)
+        shown = history.transcripts[channel]
         for place, each in enumerate(shown, start=1):
             if each.seq != place:
                 yield Kind.MISSING, f"the transcript of {channel} has seq {each.seq} where {place} should be"
@@ -107,8 +112,9 @@ def a_channel_counts_without_gaps(history: History) -> Found:
 
 def a_screen_shows_everything_once(history: History) -> Found:
     """What a resuming client saw over all its connections is the transcript: each entry once, in order."""
-    for channel, live in history.live.items():
-        transcript = history.transcript(channel)
+    for channel in sorted(history.live.keys() & history.transcripts.keys()):
+        live = history.live[channel]
+        transcript = history.transcripts[channel]
         seen = Counter(shown.seq for shown in live)
         ids = Counter(shown.message_id for shown in live)
         for shown in transcript:
@@ -164,9 +170,11 @@ def the_rows_agree(history: History) -> Found:
 
 
 RULES: tuple[Rule, ...] = (
+    no_user_met_a_problem,
     every_message_is_accepted,
     an_id_means_one_message,
     every_accepted_message_is_answered,
+    every_channel_is_read,
     every_message_has_one_reply,
     a_reply_says_what_it_answers,
     a_channel_counts_without_gaps,
@@ -175,6 +183,5 @@ RULES: tuple[Rule, ...] = (
     a_prompt_holds_the_earlier_answers,
     one_turn_at_a_time,
     interrupted_work_is_claimed_again_soon,
-    no_user_met_a_problem,
     the_rows_agree,
 )

@@ -1,6 +1,7 @@
 """The invariants of reliability.md §6.2 as queries over the stopped daemon's database, opened to read only.
 
-Each query gives the offending rows, so that none is the goal. The text is the same for SQLite and PostgreSQL.
+Each query gives the offending rows, so that none is the goal. The text is the same for SQLite and PostgreSQL. They
+may count on what the users do: in a conversation one writes after the other, so ids follow the order of acceptance.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ OFFENDERS: Mapping[str, LiteralString] = {
         WHERE r.role <> 'user' AND r.superseded = 0 AND r.execution_id IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.answered_by = r.id)""",
     "replies end in the order of acceptance": """
-        SELECT lane, message_id, turn, previous FROM (
-            SELECT j.lane, j.message_id, m.turn, lag(m.turn) OVER (PARTITION BY j.lane ORDER BY j.position) AS previous
-            FROM jobs j JOIN messages m ON m.id = j.message_id WHERE j.kind = 'message') AS turns
+        SELECT conversation_id, id, turn, previous FROM (
+            SELECT conversation_id, id, turn, lag(turn) OVER (PARTITION BY conversation_id ORDER BY id) AS previous
+            FROM messages WHERE role = 'user') AS turns
         WHERE turn < previous""",
     "a conversation counts its turns": """
         SELECT c.id, c.turns, max(m.turn) FROM conversations c JOIN messages m ON m.conversation_id = c.id

@@ -26,7 +26,7 @@ async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
     """A new seed each time; one that fails is kept in pinned.json and played by `make crash` from then on."""
     case = Case(fresh_seed(), KILLS)
     print(f"seed {case.seed}")
-    result = await Campaign().play(case)
+    result = await Campaign(window=1.0).play(case)
     pin([result])
     assert result.kills == KILLS
     assert result.messages > KILLS

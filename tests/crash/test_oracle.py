@@ -132,6 +132,7 @@ SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
         "every_message_has_one_reply",
         Kind.STORED_TWICE,
     ),
+    "a channel that cannot be read": (lambda h: replace(h, transcripts={}), "every_channel_is_read", Kind.OTHER),
     "answers without one of the fold": (
         lambda h: transcript(h, replace(h.transcripts[CHANNEL][1], seq=1, answers=("id-3",))),
         "a_reply_says_what_it_answers",
@@ -228,3 +229,9 @@ def test_a_life_that_ended_before_the_recovery_counts_with_its_length() -> None:
     lives = [Boot(1, 0.0, 0.9, 5.0), Boot(2, 5.1, 5.2, 5.3), Boot(3, 5.4, 6.4, None)]
     later = [replace(each, boot=3) if each.boot == 2 else each for each in history.calls]
     assert recoveries(replace(history, boots=lives, calls=later)) == {"m-000002": pytest.approx(0.1)}
+
+
+def test_work_that_never_came_back_counts_with_the_last_life() -> None:
+    history = perfect()
+    lives = [*history.boots[:1], replace(history.boots[1], ended=16.4)]
+    assert recoveries(replace(history, boots=lives, calls=history.calls[:2])) == {"m-000002": pytest.approx(10)}

@@ -16,7 +16,7 @@ from arvis.domain.messages import MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
 from arvis.web.patience import Patience
 from tests.flows.web_script import web_address
-from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, running_site
+from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, Answer, Site, eventually, running_site
 
 LIMITS = Limits(message_bytes=100, attachment_bytes=1000)
 
@@ -225,8 +225,7 @@ async def test_a_chat_key_reads_its_own_messages_only(site: Site) -> None:
 async def waiter(site: Site, message_id: str) -> asyncio.Task[Answer]:
     """A request that waits for the message; it has arrived at the server."""
     waiting = asyncio.create_task(site.call("GET", f"/api/messages/{message_id}/wait?timeout=15"))
-    while not site.server._board._watches:
-        await asyncio.sleep(0)
+    await eventually(lambda: site.server._board._watches)
     return waiting
 
 

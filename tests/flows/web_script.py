@@ -52,6 +52,13 @@ def web_address(channel: str, thread: str = "") -> Address:
     return Address("web", "web", channel, thread)
 
 
+def database_text(text: str) -> str:
+    """PostgreSQL takes no NUL."""
+    if "\0" in text:
+        raise ValueError("invalid byte sequence for encoding")
+    return text
+
+
 class ScriptedInsights:
     """Answers from plain containers that a test fills."""
 
@@ -68,7 +75,7 @@ class ScriptedInsights:
         self.replaying = asyncio.Event()
 
     async def message(self, message_id: str) -> MessageTimeline | None:
-        return self.timelines.get(message_id)
+        return self.timelines.get(database_text(message_id))
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
         found = self.timelines.get(message_id)
@@ -82,7 +89,7 @@ class ScriptedInsights:
         return Page(found[:limit], str(int(cursor or 0) + limit) if len(found) > limit else None)
 
     async def job(self, job_id: str) -> Job | None:
-        return self.all_jobs.get(job_id)
+        return self.all_jobs.get(database_text(job_id))
 
     async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
         self.asked.append({"open_only": open_only, "limit": limit, "cursor": cursor})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +21,12 @@ from arvis.bus import EventBus
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
-from arvis.ports.store import Transaction
-from arvis.store.blobs import Blobs
-from arvis.store.migrations import available, migrate
-from arvis.store.sqlite import SqliteStore
-from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.sqlite_session import connect as open_database
+from arvis.ports.store import Store, Transaction
+from arvis.process.ids import IdMaker
+from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.web.patience import Patience
-from arvis.web.server import WebServer
+from arvis.web.schemas import ERROR
+from arvis.web.server import PAGE_FOLDER, WebServer
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
 DAEMON_KEY = "daemon-key-of-the-data-folder"
@@ -67,7 +66,7 @@ class Site:
 
     server: WebServer
     http: aiohttp.ClientSession
-    store: SqliteStore
+    store: Store
     bus: EventBus
     clock: MovableClock
     inbox: ScriptedInbox
@@ -91,7 +90,20 @@ class Site:
         sent = {**({"Authorization": f"Bearer {key}"} if key is not None else {}), **(headers or {})}
         async with self.http.request(method, self.url + path, headers=sent, **more) as response:
             text = await response.text()
-            return Answer(response.status, dict(response.headers), text, response.cookies.output())
+            lowered = {name.lower(): value for name, value in response.headers.items()}
+            answer = Answer(response.status, lowered, text)
+        self._check_shape(method, path, answer)
+        return answer
+
+    def _check_shape(self, method: str, path: str, answer: Answer) -> None:
+        """Every answer is what /openapi.json says of its route."""
+        for endpoint in self.server.endpoints:
+            pattern = re.sub(r"\{\w+\}", "[^/]+", endpoint.path)
+            if endpoint.method == method and re.fullmatch(pattern, path.partition("?")[0]):
+                schema = endpoint.answers.get(answer.status, None if answer.status < 400 else ERROR)
+                assert schema is not None, f"{method} {path} answers {answer.status}, which is not described"
+                if answer.headers["content-type"] == "application/json":
+                    check_shape(answer.json(), schema, f"{method} {path}")
 
     def rest(self, message_id: str, status: MessageStatus, **changes: Any) -> None:
         """Let a message come to rest: the row first, the event second."""
@@ -115,15 +127,16 @@ class Site:
         code = (await self.call("POST", "/api/auth/codes")).json()["code"]
         answer = await self.call("POST", "/api/auth/login", key=None, json={"code": code})
         assert answer.status == 200, answer.text
-        return answer.cookies.partition("arvis_session=")[2].partition(";")[0]
+        return answer.headers["set-cookie"].partition("arvis_session=")[2].partition(";")[0]
 
 
 @dataclass
 class Answer:
+    """What came back; header names in lower case."""
+
     status: int
     headers: dict[str, str]
     text: str
-    cookies: str
 
     def json(self) -> Any:
         return json.loads(self.text)
@@ -166,27 +179,70 @@ class Socket:
 
 @contextlib.asynccontextmanager
 async def running_site(
-    folder: Path, *, web: Web | None = None, limits: Limits | None = None, patience: Patience | None = None
+    folder: Path,
+    *,
+    web: Web | None = None,
+    limits: Limits | None = None,
+    patience: Patience | None = None,
+    page_folder: Path = PAGE_FOLDER,
+    real_insights: bool = False,
 ) -> AsyncIterator[Site]:
-    path = folder / "arvis.db"
-    with contextlib.closing(open_database(path, writing=True)) as database:
-        migrate(SqliteTarget(connection=database, backups=folder / "backups", now=0), available())
-    store = SqliteStore(path=path, blobs=Blobs(folder / "blobs"), new_id=lambda: secrets.token_hex(13).upper())
-    store.start()
+    database = Database(file=folder / "arvis.db", url=None, folder=folder)
+    bring_up_to_date(database, now=0)
     bus, clock, insights = EventBus(), MovableClock(), ScriptedInsights()
     inbox, operations = ScriptedInbox(insights, bus), ScriptedOperations(insights)
     roles = {"web": True}
-    server = WebServer(
-        config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY,
-        inbox=inbox, insights=insights, operations=operations, store=store, bus=bus, clock=clock,
-        new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles, patience=patience or Patience(),
-    )  # fmt: skip
-    await server.start()
-    jar = aiohttp.DummyCookieJar()
-    async with aiohttp.ClientSession(cookie_jar=jar, timeout=aiohttp.ClientTimeout(total=20)) as http:
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    async with contextlib.AsyncExitStack() as stack:
+        store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
+        server = WebServer(
+            config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
+            daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
+            operations=operations, store=store, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16),
+            roles=lambda: roles, patience=patience, page_folder=page_folder,
+        )  # fmt: skip
+        await server.start()
+        stack.push_async_callback(server.stop)
+        http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
+        await stack.enter_async_context(http)
         yield Site(server, http, store, bus, clock, inbox, insights, operations, roles)
-    await server.stop()
-    await store.stop()
+
+
+def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:
+    """The part of JSON Schema that `arvis.web.schemas` uses."""
+    if "anyOf" in schema:
+        fitting = [one for one in schema["anyOf"] if KINDS[one["type"]](value)]
+        assert fitting, f"{where} is {value!r}"
+        schema = fitting[0]
+    assert KINDS[schema.get("type", "anything")](value), f"{where} is {value!r}, not {schema}"
+    assert "enum" not in schema or value in schema["enum"], f"{where} is {value!r}, not one of {schema['enum']}"
+    for name in schema.get("required", ()):
+        assert name in value, f"{where} lacks {name}"
+    for name, part in schema.get("properties", {}).items():
+        if name in value:
+            check_shape(value[name], part, f"{where}.{name}")
+    if "items" in schema:
+        for item in value:
+            check_shape(item, schema["items"], f"{where}[]")
+
+
+KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "anything": lambda _: True,
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+    "null": lambda value: value is None,
+}
+
+
+async def eventually(true: Callable[[], object]) -> None:
+    """Until something of the server that has no event of its own is so."""
+    async with asyncio.timeout(5):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 def principal_of(tx: Transaction, user_id: str) -> Principal | None:

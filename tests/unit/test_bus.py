@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_who_unsubscribed_hears_nothing_more() -> None:
 def test_listeners_may_come_and_go_while_an_event_is_published() -> None:
     bus = EventBus()
     heard: list[str] = []
-    ends = []
+    ends: list[Callable[[], None]] = []
 
     def leave_and_invite(event: JobSettled) -> None:
         heard.append(f"a{event.job_id}")

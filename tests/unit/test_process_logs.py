@@ -165,13 +165,17 @@ def test_a_restart_appends(tmp_path: Path) -> None:
     assert [entry["event"] for entry in entries(file.read_text())] == ["one", "two"]
 
 
-def test_a_folder_that_went_away_costs_the_file_and_nothing_else(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_used_costs_the_file_and_nothing_else(tmp_path: Path) -> None:
     folder, stream = tmp_path / "logs", io.StringIO()
+    folder.write_text("a file stands in the way", encoding="utf-8")
     with logs(stream, folder):
-        folder.rmdir()
         logging.getLogger("arvis").info("still here")
+        folder.unlink()
+        logging.getLogger("arvis").info("and here")
 
-    assert "still here" in stream.getvalue()
+    assert [entry["event"] for entry in entries(stream.getvalue())] == ["still here", "and here"]
+    (file,) = folder.iterdir()
+    assert [entry["event"] for entry in entries(file.read_text())] == ["and here"]
 
 
 def test_a_line_that_cannot_be_formatted_is_dropped_without_showing_it(capsys: pytest.CaptureFixture[str]) -> None:

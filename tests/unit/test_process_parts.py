@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,14 +63,25 @@ def test_a_full_random_part_carries_into_the_time() -> None:
     assert second == IdMaker(clock=HandClock(1001), random_bits=lambda _: 0)()
 
 
-def test_threads_never_get_the_same_id() -> None:
-    maker = IdMaker(clock=HandClock(5), random_bits=_bits())
+def test_threads_take_turns_and_never_get_the_same_id() -> None:
+    inside = threading.Lock()
+    overlaps: list[int] = []
+
+    def slow_bits(bits: int) -> int:
+        if not inside.acquire(blocking=False):
+            overlaps.append(bits)
+            return bits
+        time.sleep(0)  # lets the other threads run
+        inside.release()
+        return bits
+
+    maker = IdMaker(clock=HandClock(5), random_bits=slow_bits)
     made: list[list[str]] = [[] for _ in range(4)]
     start = threading.Barrier(len(made))
 
     def work(mine: list[str]) -> None:
         start.wait()
-        mine.extend(maker() for _ in range(2000))
+        mine.extend(maker() for _ in range(500))
 
     threads = [threading.Thread(target=work, args=(mine,)) for mine in made]
     for thread in threads:
@@ -77,7 +89,8 @@ def test_threads_never_get_the_same_id() -> None:
     for thread in threads:
         thread.join()
 
-    assert len({text for mine in made for text in mine}) == 8000
+    assert overlaps == []
+    assert len({text for mine in made for text in mine}) == 2000
     assert all(mine == sorted(mine) for mine in made)
 
 

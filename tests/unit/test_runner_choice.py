@@ -36,6 +36,7 @@ TRIAL = Account(name="trial", provider="demo", model="demo", priority=5)
         ([], None, "demo", "demo"),
         ([], "openai/gpt-4.1", "demo", "demo"),
         ([CLAUDE], "demo/demo", "demo", "demo"),
+        ([CLAUDE], "demo", "demo", "demo"),
         ([CLAUDE], "demo/anything", "demo", "anything"),
         ([CLAUDE, TRIAL], "demo/demo", "trial", "demo"),
         ([CLAUDE, TRIAL], None, "trial", "demo"),

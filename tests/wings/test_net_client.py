@@ -113,7 +113,8 @@ async def test_no_cookies_and_no_redirects() -> None:
         seen.append(request.headers.get("Cookie"))
         return web.Response(status=307, headers={"Location": "/elsewhere", "Set-Cookie": "id=1; Path=/"})
 
-    async with served(handler) as url, open_http_client() as http:
+    async with served(handler) as address, open_http_client() as http:
+        url = address.replace("127.0.0.1", "localhost")  # no client keeps the cookies of a bare number
         assert (await post(http, url))[0] == 307
         assert (await post(http, url))[0] == 307
     assert seen == [None, None]
@@ -158,14 +159,14 @@ async def test_the_limit_counts_decompressed_bytes() -> None:
 async def test_silence_before_the_headers_is_a_timeout() -> None:
     async with raw(b"", close=False) as url, open_http_client() as http:
         with pytest.raises(HttpError) as caught:
-            await post(http, url, idle=0.05)
+            await post(http, url, timeout=600, idle=0.05)
     assert caught.value.timeout
 
 
 async def test_silence_inside_the_body_is_a_timeout() -> None:
     async with raw(OK + b"Content-Length: 10\r\n\r\nabc", close=False) as url, open_http_client() as http:
         with pytest.raises(HttpError) as caught:
-            await post(http, url, idle=0.05)
+            await post(http, url, timeout=600, idle=0.05)
     assert caught.value.timeout
 
 
@@ -228,6 +229,10 @@ async def test_a_server_without_tls_is_not_trusted() -> None:
 
 async def test_errors_hold_no_secret() -> None:
     async with open_http_client() as http:
+        async with raw(b"nonsense\r\n\r\n") as url:
+            with pytest.raises(HttpError) as caught:
+                await post(http, f"{url}/?key=hush")
+            assert "hush" not in str(caught.value)
         for url, key in [("http://user:hush@127.0.0.1:1/?key=hush", "hush"), ("http://127.0.0.1:1/hush", "hush\nhush")]:
             with pytest.raises(HttpError) as caught:
                 await post(http, url, key=key)

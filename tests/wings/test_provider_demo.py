@@ -61,6 +61,7 @@ class TestDemoConformance(ProviderConformance):
         ("demo: tokens 3", "word word word"),
         ("demo: say a\ndemo: tokens 2", "a\nword word"),
         ("  demo: say indented", "indented"),
+        ("demo: say one\u2028line\r\ndemo: say two", "one\u2028line\ntwo"),
     ],
 )
 async def test_directives(text: str, content: str) -> None:
@@ -127,6 +128,6 @@ async def test_tools_are_declined_politely() -> None:
 
 
 async def test_a_huge_number_of_tokens_costs_no_memory() -> None:
-    result = await reply("demo: tokens 999999999999")
+    result = await reply("demo: tokens " + "9" * 5000)
     assert result.truncated
     assert len(result.content) <= 262_144

@@ -31,7 +31,7 @@ from arvis.testing.openai_server import (
     sse_event,
 )
 
-KEY = "sk-loopback-0123456789"
+KEY = "no-usual-shape-0123456789"
 REQUEST = RunRequest(
     system="Be short.",
     turns=(Turn("user", "Hello"), Turn("assistant", "Hi"), Turn("user", "How are you?")),
@@ -186,6 +186,12 @@ async def test_the_key_is_optional_and_the_slash_too(scene: Scene) -> None:
     assert scene.server.requests[0].path == "/v1/chat/completions"
 
 
+async def test_blanks_around_a_key_are_no_part_of_it(scene: Scene) -> None:
+    scene.account = replace(scene.account, api_key=f" {KEY}\n")
+    await scene.complete(Reply())
+    assert scene.server.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
 async def test_openrouter_is_told_who_asks() -> None:
     async with open_scene("openrouter") as scene:
         await scene.complete(Reply())
@@ -270,9 +276,12 @@ async def test_error_answers(scene: Scene, failure: Behaviour, kind: ProviderErr
         ({"Retry-After": "Fri, 15 Jan 2027 07:00:00 GMT", "Date": "Fri, 15 Jan 2027 08:00:00 GMT"}, 0.0),
         ({"Retry-After": "Fri, 15 Jan 2027 08:00:30 GMT", "Date": "soon"}, 30.0),  # the clock shows 08:00:00
         ({"Retry-After": "1e12"}, 86_400.0),
+        ({"Retry-After": "inf"}, 86_400.0),
         ({"Retry-After": "-3"}, None),
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "Fri, 15 Jan 99999999999 08:00:30 GMT"}, None),
+        ({"Retry-After": "Fri, 15 Jan 2027 08:00:30 +99999999999999"}, None),
         ({}, None),
     ],
 )
@@ -336,7 +345,7 @@ async def test_unreadable_events(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "usage", [None, 5, [], {}, {"prompt_tokens": "7", "completion_tokens": -1}, {"prompt_tokens": 1}]
+    "usage", [None, 5, [], {}, {"prompt_tokens": 1 << 63, "completion_tokens": -1}, {"prompt_tokens": 1}]
 )
 async def test_strange_usage_is_left_out(scene: Scene, usage: object) -> None:
     result = await scene.complete(body(choice({"content": "Hi"}) | {"usage": usage, "model": 5}))
@@ -438,7 +447,7 @@ async def test_an_answer_beyond_any_reason_is_unreadable(scene: Scene) -> None:
 
 @pytest.mark.parametrize("hang", [Hang(), Hang(after_headers=True), Hang(after_headers=True, first=b": wait\n\n")])
 async def test_silence_is_a_timeout(hang: Hang) -> None:
-    async with open_scene(timeouts=Timeouts(answer=0.1, stream=5.0, silence=0.1)) as scene:
+    async with open_scene(timeouts=Timeouts(answer=0.1, stream=600.0, silence=0.1)) as scene:
         assert (await scene.failure(hang)).kind is KINDS.TIMEOUT
 
 

@@ -6,7 +6,7 @@
  * A state is `{entries, lastSeq, early, older}`: `early` holds what was said about messages before their
  * acknowledgement named them (an answer may be that fast), `older` that entries were let go. An entry of a person is
  * `{key, kind: "user", id, messageId, text, files, at, status, reason, fix}` with the status `sending`, `sent`,
- * `working`, `waiting`, `answered`, `failed`, `dropped`, `cancelled` or `expired`. An entry of an agent is
+ * `delayed`, `working`, `waiting`, `answered`, `failed`, `dropped`, `cancelled` or `expired`. An entry of an agent is
  * `{key, kind: "agent", messageId, replyTo, text, at, agent, final, streaming, buttons, files}`; a stream is one that
  * is not `final`. `aside` marks a notice on the way, which answers nothing; `past` what the history brought.
  */
@@ -17,7 +17,7 @@ import { toMs } from "./text.js";
 export const MOST_ENTRIES = 500;
 
 const STATUS = { accepted: "sent", queued: "sent", running: "working" };
-const OPEN = new Set(["sent", "working", "waiting"]);
+const OPEN = new Set(["sent", "delayed", "working", "waiting"]);
 
 export const empty = () => ({ entries: [], lastSeq: null, early: {}, older: false });
 
@@ -60,13 +60,15 @@ export function withdrawn(state, id) {
 /** The agent begins: the oldest message that waits is the one. */
 export function typing(state) {
   const first = firstOpen(state);
-  return changed(state, (entry) => entry === first && entry.status === "sent", () => ({ status: "working" }));
+  return changed(state, (entry) => entry === first && entry.status !== "waiting", () => ({ status: "working" }));
 }
 
-/** The server names the status of a message; a late word never reopens an answered one. */
+/** The server names the status of a message. It may come after the delivery, so it never reopens an answered one. */
 export function statusChanged(state, { messageId, status, reason }) {
-  const next = STATUS[status] ?? status;
-  const isOurs = (entry) => entry.kind === "user" && entry.messageId === messageId && entry.status !== "answered";
+  // Only a message that goes back into the queue has a reason to be there.
+  const next = status === "queued" && reason ? "delayed" : STATUS[status] ?? status;
+  const settled = (entry) => entry.status === "answered" && OPEN.has(next);
+  const isOurs = (entry) => entry.kind === "user" && entry.messageId === messageId && !settled(entry);
   const told = changed(
     heardEarly(state, [messageId], { status: next, reason }),
     isOurs,

@@ -11,6 +11,7 @@ import { clock, exactly, reveal, sentences, size } from "./text.js";
 const STATUS_WORDS = {
   sending: "Sending",
   sent: "Sent",
+  delayed: "Will be tried again",
   working: "Working",
   waiting: "Waits for a decision",
   answered: "Answered",

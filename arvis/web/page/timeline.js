@@ -24,10 +24,15 @@ const STEPS = {
   started: "Work began",
   node: "Step of the agent",
   model_call: "Called the model",
-  retried: "Tried again",
+  retried: "Failed for now, to be tried again",
+  snoozed: "Has to wait",
   recovered: "Resumed after an interruption",
   answered: "Answered",
-  delivery: "Delivered",
+  failed: "Gave up",
+  dropped: "Refused",
+  cancelled: "Stopped",
+  expired: "Too late",
+  delivery: "Delivery",
 };
 
 export class Timeline {
@@ -55,7 +60,8 @@ export class Timeline {
 
 function content({ status, reason, steps = [], ...rest }) {
   const summary = make("p", { class: "summary" }, SUMMARY[status] ?? reveal(status));
-  if (reason) summary.append(" ", make("span", { class: "muted" }, `Reason: ${reveal(reason)}`));
+  // An answer needs no excuse: the reason it carries is that of the routing, and stands among the steps.
+  if (reason && status !== "answered") summary.append(" ", make("span", { class: "muted" }, `Reason: ${reveal(reason)}`));
   const list = steps.map((step, index) => stepItem(step, steps[index - 1]));
   return [summary, facts(rest), make("ol", { class: "steps" }, ...list), raw({ status, reason, ...rest })];
 }
@@ -76,8 +82,11 @@ function stepItem({ at, step, data, ...rest }, previous) {
   const ms = toMs(at);
   const since = previous ? `+${duration(Math.max(0, ms - toMs(previous.at)))}` : clock(ms);
   const details = { ...rest, ...data };
+  const { agent, node, model, error, reason, state } = details;
+  const subject = [agent, node, model, error, reason, state].filter((part) => typeof part === "string").join(" · ");
   const head = [
     make("span", { class: "step" }, STEPS[step] ?? reveal(step)),
+    subject && make("span", { class: "muted step" }, reveal(subject)),
     make("time", { class: "muted", datetime: new Date(ms).toISOString(), title: exactly(ms) }, since),
   ];
   if (Object.keys(details).length === 0) return make("li", {}, ...head);

@@ -1,0 +1,122 @@
+"""The command line's own client of the daemon's API: blocking, one request at a time, on the standard library alone.
+
+It finds the daemon by what that leaves in the data folder: `address` while it runs and `api-key`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from arvis.config import Config, load
+from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable
+from arvis.process.lock import address_file, api_key_file
+
+#: Seconds that any answer but a long wait may take.
+PATIENCE = 30.0
+
+_START = "Start it with `arvis run`, or name its data folder with --data."
+
+
+class Answer(NamedTuple):
+    status: int
+    data: Any
+
+
+class Api:
+    """One daemon. Raises `DaemonUnreachable`, or an `ArvisError` with what the daemon complains of."""
+
+    def __init__(self, *, url: str, key: str) -> None:
+        self.url = url
+        self.key = key
+
+    def get(self, *path: str, patience: float = PATIENCE, **query: object) -> Any:
+        """What lies at `path`, given in parts; what is None in `query` is left out."""
+        wanted = urlencode({name: value for name, value in query.items() if value is not None})
+        return self._call("GET", _joined(path) + (f"?{wanted}" if wanted else ""), patience=patience)
+
+    def post(self, *path: str, body: Any = None) -> Any:
+        return self._call("POST", _joined(path), body=body)
+
+    def delete(self, *path: str) -> Any:
+        return self._call("DELETE", _joined(path))
+
+    def _call(self, method: str, path: str, *, body: Any = None, patience: float = PATIENCE) -> Any:
+        answer = request(self.url, method, path, key=self.key, body=body, patience=patience)
+        if answer.status >= _FIRST_ERROR:
+            raise _complaint(answer, self.url)
+        return answer.data
+
+
+_FIRST_ERROR = 400
+
+
+def connect(config: Path | None, data: Path | None) -> Api:
+    """The daemon of this data folder. Raises `DaemonUnreachable` when it has never run."""
+    settings = load(config, data, os.environ)
+    return Api(url=daemon_url(settings), key=_line(api_key_file(settings.data_dir)))
+
+
+def daemon_url(config: Config) -> str:
+    """Where the daemon serves, else where the configuration says that it would."""
+    file = address_file(config.data_dir)
+    if file.exists():
+        return _line(file)
+    web = config.web
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(web.host.strip("[]"), web.host.strip("[]"))  # noqa: S104
+    return f"http://[{host}]:{web.port}" if ":" in host else f"http://{host}:{web.port}"
+
+
+def request(
+    url: str, method: str, path: str, *, key: str | None = None, body: Any = None, patience: float = PATIENCE
+) -> Answer:
+    """One request, whatever its outcome. Raises `DaemonUnreachable` when no Arvis answers there."""
+    place = urlsplit(url)
+    headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    connection = HTTPConnection(place.hostname or "", place.port, timeout=patience)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
+        response = connection.getresponse()
+        return Answer(response.status, json.loads(response.read()))
+    except (OSError, HTTPException, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "it does not answer"
+        raise DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START) from error
+    finally:
+        connection.close()
+
+
+def _joined(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(quote(part, safe="") for part in path)
+
+
+def _line(file: Path) -> str:
+    """The one line of a file that the daemon left."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError as error:
+        raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START) from error
+    except OSError as error:
+        fix = "Run this command as the user that runs the daemon."
+        raise ConfigError(f"{file} cannot be read", why=error.strerror or "", fix=fix) from error
+
+
+def _complaint(answer: Answer, url: str) -> ArvisError:
+    """The daemon's own words."""
+    match answer.data:
+        case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
+            if answer.status == _NOBODY:
+                fix = f"Name the data folder of the daemon at {url} with --data."
+                return AccessError(message, fix=fix, code=code)
+            return ArvisError(message, fix=fix, code=code)
+        case _:
+            why = f"what answers there is not Arvis (status {answer.status})"
+            return DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START)
+
+
+_NOBODY = 401

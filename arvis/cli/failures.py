@@ -1,0 +1,52 @@
+"""Errors as people meet them: what, why and how to fix it on standard error, and an exit code. No traceback.
+
+The exit codes of interfaces.md §2 stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse
+
+FAILED = 1
+WRONG_USE = 2
+IN_USE = 3
+UNREACHABLE = 4
+
+_CODES: tuple[tuple[type[ArvisError], int], ...] = (
+    (ConfigError, WRONG_USE),
+    (DataFolderInUse, IN_USE),
+    (DaemonUnreachable, UNREACHABLE),
+)
+
+
+def exit_code(error: ArvisError) -> int:
+    """What the process answers. An error that the daemon reported is no wrong use of the command line."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
+
+
+def report(error: ArvisError) -> None:
+    """Print what / why / fix to standard error."""
+    lines = [
+        error.what,
+        *([f"  why: {error.why}"] if error.why else []),
+        *([f"  fix: {error.fix}"] if error.fix else []),
+    ]
+    print("\n".join(lines), file=sys.stderr)
+
+
+def known_in(group: BaseExceptionGroup[BaseException]) -> list[ArvisError] | None:
+    """The errors of a group, if all of them are ours; None: something else is among them, which is a defect."""
+    leaves = list(_leaves(group))
+    ours = [leaf for leaf in leaves if isinstance(leaf, ArvisError)]
+    return ours if len(ours) == len(leaves) else None
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -1,0 +1,27 @@
+"""`arvis migrate`: bring the database up to date without starting the daemon, which does it by itself as well."""
+
+from __future__ import annotations
+
+import os
+
+from arvis.app import database_of
+from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.printing import print_json
+from arvis.config import load
+from arvis.process.clock import SystemClock
+from arvis.process.lock import lock_data_folder
+from arvis.store.opening import bring_up_to_date
+
+app = new_app()
+
+
+@app.command()
+def migrate(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+    """Bring the database up to date; a copy is kept before. Refused while a daemon runs."""
+    settings = load(config, data, os.environ)
+    with lock_data_folder(settings.data_dir):
+        ran = bring_up_to_date(database_of(settings), SystemClock().now())
+    if as_json:
+        print_json({"migrations": ran})
+    else:
+        print("\n".join(f"ran {name}" for name in ran) or "The database is up to date.")

@@ -1,0 +1,125 @@
+"""A message's timeline in sentences. It says what the rows say and guesses nothing; codes stand in brackets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from arvis.cli.reasons import CHOSEN, in_words, why_not
+
+Json = Mapping[str, Any]
+
+_MS = 1000
+_MINUTE = 60
+_MICROS = 1_000_000
+
+
+def verdict(timeline: Json) -> str:
+    """Why this answer, or why none, in one sentence."""
+    agent = timeline["agent"] or "an agent"
+    why = why_not(timeline)
+    match timeline["status"]:
+        case "answered":
+            return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}."
+        case "dropped":
+            return f"Not answered: {why or 'no reason is known'}."
+        case "failed" | "cancelled" | "expired" as status:
+            return f"Not answered ({status}): {why or 'no reason is known'}."
+        case "waiting":
+            return "Not answered yet: a person has to decide first (`arvis waits list`)."
+        case "running":
+            return f"Not answered yet: {agent} is at work on it."
+        case _:
+            return f"Not answered yet: it waits in the queue for {agent}{_again(timeline)}."
+
+
+def story(timeline: Json) -> Iterator[str]:
+    """One line for each thing that happened, its time counted from the arrival of the message."""
+    start = int(timeline["createdAt"])
+    times = [duration(step["at"] - start) for step in timeline["steps"]]
+    width = max(map(len, times), default=0)
+    for time, step in zip(times, timeline["steps"], strict=True):
+        yield f"{time.rjust(width)}  {_told(step, start)}"
+    calls = sum(step["step"] == "model_call" for step in timeline["steps"])
+    if calls:
+        tokens = f"{timeline['inputTokens']} tokens in, {timeline['outputTokens']} out"
+        yield f"\n{calls} model call{'s' * (calls > 1)}: {tokens}, ${timeline['costUsd']:.6f}."
+    if len(timeline["answers"]) > 1:
+        yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
+
+
+def duration(ms: int) -> str:
+    """`0.123 s` below a minute, else hours, minutes and seconds."""
+    if abs(ms) < _MINUTE * _MS:
+        return f"{ms / _MS:.3f} s"
+    minutes, seconds = divmod(round(ms / _MS), _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def _after(timeline: Json, name: str) -> str:
+    at = next((step["at"] for step in reversed(timeline["steps"]) if step["step"] == name), None)
+    return "" if at is None else f" after {duration(at - timeline['createdAt'])}"
+
+
+def _because(timeline: Json) -> str:
+    """The rule that chose the agent."""
+    code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
+    return f", which was asked because {in_words(code)}" if code in CHOSEN else ""
+
+
+def _again(timeline: Json) -> str:
+    """When the queue tries next, if it waits for a time."""
+    delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
+    return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""
+
+
+def _told(step: Json, start: int) -> str:
+    tell = _STEPS.get(step["step"])
+    return tell(step, start) if tell else _unknown(step)
+
+
+def _unknown(step: Json) -> str:
+    details = ", ".join(f"{name} {value}" for name, value in step.items() if name not in {"at", "step"} and value)
+    return f"{step['step']}: {details}" if details else str(step["step"])
+
+
+def _routed(step: Json, _: int) -> str:
+    return f"given to {step['agent'] or 'an agent'}: {in_words(step['reason'])}"
+
+
+def _started(step: Json, _: int) -> str:
+    return "work began" if step["claim"] == 1 else f"work began again (start {step['claim']})"
+
+
+def _model_call(step: Json, _: int) -> str:
+    head = f"model {step['provider']}/{step['model']} (account {step['account']})"
+    took = duration(step["durationMs"])
+    if step["error"]:
+        return f"{head} failed after {took} ({step['error']}): {step['detail']}"
+    cost = f"${step['costMicros'] / _MICROS:.6f}"
+    return f"{head}: {step['inputTokens']} tokens in, {step['outputTokens']} out, {cost}, {took}"
+
+
+def _delivery(step: Json, _: int) -> str:
+    head = f"part {step['part'] + 1} of the answer: {step['state']}"
+    return f"{head}: {step['error']}" if step["error"] else head
+
+
+_STEPS: Mapping[str, Callable[[Json, int], str]] = {
+    "received": lambda step, _: f"received from {step['user'] or 'somebody'} over {step['platform']}",
+    "routed": _routed,
+    "dropped": lambda step, _: f"dropped: {in_words(step['reason'] or 'no reason')}",
+    "queued": lambda step, _: f"queued as job {step['job']} ({step['kind']}, priority {step['priority']})",
+    "started": _started,
+    "node": lambda step, _: f"step {step['node']}: {step['decision']}",
+    "model_call": _model_call,
+    "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
+    "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
+    "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
+    "answered": lambda step, _: f"answered by message {step['reply']}",
+    "failed": lambda step, _: f"given up; message {step['reply']} says so",
+    "cancelled": lambda step, _: f"stopped; message {step['reply']} says so",
+    "expired": lambda step, _: f"expired; message {step['reply']} says so",
+    "delivery": _delivery,
+}

@@ -1,0 +1,56 @@
+"""How commands show things: JSON for programs, short tables for people, and never what could steer a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+_MS = 1000
+
+
+def print_json(data: Any) -> None:
+    print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def plain(text: object) -> str:
+    """A text without control characters but line breaks and tabs: people and models wrote it."""
+    return "".join(letter for letter in str(text) if letter.isprintable() or letter in "\n\t")
+
+
+def one_line(value: object, most: int = 60) -> str:
+    """A value in a cell of a table; nothing is a dash."""
+    text = " ".join(plain(value).split()) if value is not None else ""
+    return (text if len(text) <= most else f"{text[: most - 1]}…") or "-"
+
+
+def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *, nothing: str) -> None:
+    """`columns` are keys of the rows; the words in `nothing` stand for an empty table."""
+    if not rows:
+        print(nothing)
+        return
+    cells = [[column.upper() for column in columns], *([one_line(row.get(key)) for key in columns] for row in rows)]
+    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
+    for line in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_fields(data: Mapping[str, object]) -> None:
+    """One thing, a field a line; what is not set is left out."""
+    width = max(map(len, data), default=0)
+    for name, value in data.items():
+        if value is not None:
+            text = json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else plain(value)
+            print(f"{name.ljust(width)}  {text}")
+
+
+def moment(at: int | None) -> str | None:
+    """A time in ms since the epoch in this machine's zone, to the second."""
+    return None if at is None else datetime.fromtimestamp(at / _MS).astimezone().isoformat(" ", "seconds")
+
+
+def tell(line: str) -> None:
+    """A word beside the data, on standard error, so that it never gets into a pipe."""
+    print(line, file=sys.stderr)

@@ -1,0 +1,59 @@
+"""Reason codes in words: why an agent was chosen, why a message has no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.messages import MessageStatus
+
+#: The rules of routing (behaviour 1.3), as the end of "it was asked because …".
+CHOSEN: Mapping[str, str] = {
+    "bot_assignment": "this bot belongs to it",
+    "channel_binding": "this channel is bound to it",
+    "mention": "the message calls it by name",
+    "conductor_channel": "this is the conductor's channel",
+    "dashboard_direct": "this is its own channel",
+    "dm": "direct messages go to the conductor",
+    "fallback": "no other rule matched and it is the fallback",
+}
+
+_REFUSED: Mapping[str, str] = {
+    "blocked": "this person is blocked",
+    "not_addressed": "it was not addressed to the bot",
+    "none": "no rule matched, and routing.fallback drops such messages",
+    "no_conductor": "there is no active conductor",
+    "no_agent": "there is no active agent",
+    "unknown_agent": "there is no such active agent",
+    "not_allowed": "this person may not use this agent",
+    "not_paired": "this agent has risky tools and this person is not paired",
+    "not_bound": "this agent is not bound to this channel",
+}
+
+_FAILED: Mapping[str, str] = {
+    "auth": "the model's account does not accept its key",
+    "quota": "the model's account has no credit left",
+    "too_long": "the conversation is too long for the model",
+    "refused": "the model declined to answer",
+    "bad_request": "the model did not understand the request",
+    "poison": "the process died each time this was worked on",
+    "attempts": "the model did not answer after several attempts",
+    "stopped": "a person stopped it",
+}
+
+
+def in_words(code: str) -> str:
+    """A reason code, explained where the code alone does not say it."""
+    words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
+    return f"{words} ({code})" if words else code
+
+
+def why_not(timeline: Mapping[str, Any]) -> str:
+    """Why a message rests without an answer; "" when nobody knows."""
+    if timeline["status"] == MessageStatus.WAITING:
+        return "a person has to decide first"
+    job = timeline["job"] or {}
+    reason = job.get("reason") or timeline["reason"]
+    words = in_words(reason) if reason else ""
+    detail = job.get("error")
+    return f"{words}: {detail}" if words and detail else words or detail or ""

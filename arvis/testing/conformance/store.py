@@ -1,0 +1,18 @@
+"""The rules of the `Store` port as tests: subclass `StoreConformance` and give it an `open_store` fixture.
+
+A store that passes loses no message and never runs two jobs of a lane at once, however many writers, failures and
+crashes there are. The cases need pytest-asyncio in its auto mode.
+"""
+
+from __future__ import annotations
+
+from arvis.testing.conformance.store_lanes import LaneCases
+from arvis.testing.conformance.store_transactions import OpenStore
+
+
+class StoreConformance(LaneCases):
+    """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
+    asynchronous context. Opened one after the other, never twice at once."""
+
+
+__all__ = ["OpenStore", "StoreConformance"]

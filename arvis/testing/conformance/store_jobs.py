@@ -1,0 +1,329 @@
+"""Cases for jobs: claims, leases, settlements, recovery, keys (queue.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from arvis.domain.jobs import (
+    CLASS_MS,
+    Done,
+    Failed,
+    HandedBack,
+    Job,
+    JobKind,
+    JobStatus,
+    NewJob,
+    Outcome,
+    Pool,
+    Priority,
+    Retry,
+    Snooze,
+    rank_of,
+)
+from arvis.ports.store import AddedJob, Slots, Store, Transaction
+from arvis.testing.conformance.store_records import RecordCases
+from arvis.testing.conformance.store_scripts import (
+    BOOT,
+    LEASE,
+    NODE,
+    NOW,
+    add,
+    cancel,
+    claim,
+    claim_one,
+    delete,
+    get,
+    message,
+    next_due,
+    requeue,
+    rescue,
+    settle,
+    wake,
+)
+
+
+def loose(kind: JobKind, priority: int, key: str | None = None, *, key_live: bool = False) -> NewJob:
+    """A job in a lane of its own."""
+    return NewJob(kind=kind, priority=priority, key=key, key_live=key_live)
+
+
+class JobCases(RecordCases):
+    # -- order and slots -----------------------------------------------------------------------------------
+
+    async def test_the_urgent_come_first(self, store: Store) -> None:
+        """Vector Q1: an older heartbeat, a message, and the owner's newest."""
+        await store.write(add, loose(JobKind.HEARTBEAT, Priority.BACKGROUND), NOW - CLASS_MS + 1)
+        await store.write(add, loose(JobKind.CRON, Priority.MESSAGE), NOW)
+        await store.write(add, loose(JobKind.ADVANCE, Priority.OWNER), NOW + 1)
+        claimed = await store.write(claim)
+        assert [job.priority for job in claimed] == [1, 5, 10]
+
+    async def test_each_minute_of_waiting_is_worth_a_class(self, store: Store) -> None:
+        await store.write(add, loose(JobKind.CRON, 10), NOW - 5 * CLASS_MS - 1)
+        await store.write(add, loose(JobKind.MESSAGE, 5), NOW)
+        [first] = await store.write(claim, Slots(1, 1, 0))
+        assert first.kind is JobKind.CRON
+        assert first.rank == rank_of(10, NOW - 5 * CLASS_MS - 1)
+
+    async def test_arrival_decides_between_equals(self, store: Store) -> None:
+        added = [(await store.write(add, loose(JobKind.MESSAGE, 5), NOW)).id for _ in range(5)]
+        assert [job.id for job in await store.write(claim)] == added
+
+    @pytest.mark.parametrize(
+        ("slots", "expected"),
+        [
+            (Slots(4, 3, 2), "iii b" " dd"),
+            (Slots(3, 1, 0), "iii"),
+            (Slots(0, 0, 3), "ddd"),
+            (Slots(6, 1, 0), "iii b"),
+            (Slots(6, 0, 0), "iii"),
+        ],
+    )
+    async def test_a_claim_keeps_to_the_slots_of_each_pool(self, store: Store, slots: Slots, expected: str) -> None:
+        for kind, priority in ((JobKind.MESSAGE, 5), (JobKind.CRON, 10), (JobKind.DELIVER, 5)):
+            for _ in range(3):
+                await store.write(add, loose(kind, priority), NOW)
+        claimed = await store.write(claim, slots)
+        assert sorted(job.pool[0] for job in claimed) == sorted(expected.replace(" ", ""))
+
+    async def test_old_background_work_goes_before_young_work_but_within_its_share(self, store: Store) -> None:
+        for _ in range(4):
+            await store.write(add, loose(JobKind.CRON, 10), NOW - 60 * CLASS_MS)
+            await store.write(add, loose(JobKind.MESSAGE, 5), NOW)
+        pools = [job.pool for job in await store.write(claim, Slots(4, 3, 0))]
+        assert pools == [Pool.BACKGROUND] * 3 + [Pool.INTERACTIVE]
+
+    # -- leases and fencing --------------------------------------------------------------------------------
+
+    async def test_a_claim_is_a_lease(self, store: Store) -> None:
+        added = await store.write(add, replace(message(), message_id="m1", payload={"a": 1}))
+        job = await store.write(claim_one)
+        assert (job.id, job.status, job.owner, job.claim) == (added.id, JobStatus.RUNNING, BOOT, 1)
+        assert (job.started_at, job.lease_until, job.message_id) == (NOW, NOW + LEASE, "m1")
+        assert job.payload == {"a": 1}
+        assert await store.write(claim) == []
+
+    async def test_a_lease_is_renewed_by_its_owner_alone(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        await store.write(add, message("b"))
+        mine, other = await store.write(claim)
+        await store.write(settle, other, Done())
+        ids = [mine.id, other.id, "unknown"]
+        assert await store.write(lambda tx: tx.jobs.extend(ids, "another boot", NOW + 60_000)) == set()
+        assert await store.write(lambda tx: tx.jobs.extend(ids, BOOT, NOW + 60_000)) == {mine.id}
+        assert (await store.read(get, mine.id)).lease_until == NOW + 60_000
+
+    @pytest.mark.parametrize(
+        "outcome",
+        [Done(), Failed("bad", "no"), Retry(NOW + 1, "no"), Snooze(NOW + 1, "busy"), HandedBack()],
+        ids=lambda outcome: type(outcome).__name__,
+    )
+    async def test_a_lost_lease_settles_nothing(self, store: Store, outcome: Outcome) -> None:
+        await store.write(add, message())
+        await store.write(add, message())
+        stale = await store.write(claim_one)
+        await store.write(rescue, NOW)
+        current = (await store.write(claim, owner="boot-2"))[0]
+        before = await store.read(get, stale.id)
+        assert not await store.write(settle, stale, outcome)
+        assert not await store.write(lambda tx: tx.jobs.held(stale))
+        assert await store.write(lambda tx: tx.jobs.held(current))
+        assert await store.read(get, stale.id) == before
+
+    async def test_the_same_owner_is_fenced_by_the_number_of_its_claim(self, store: Store) -> None:
+        await store.write(add, message())
+        first = await store.write(claim_one)
+        await store.write(settle, first, HandedBack())
+        second = await store.write(claim_one)
+        assert (second.owner, second.claim) == (first.owner, 2)
+        assert not await store.write(settle, first, Done())
+        assert await store.write(settle, second, Done())
+        assert not await store.write(settle, second, Done())
+
+    # -- settlements ---------------------------------------------------------------------------------------
+
+    async def test_ends_are_kept_with_their_reasons(self, store: Store) -> None:
+        for _ in range(2):
+            await store.write(add, loose(JobKind.MESSAGE, 5), NOW)
+        done, failed = await store.write(claim)
+        await store.write(settle, done, Done(), NOW + 7)
+        await store.write(settle, failed, Failed("refused", "The model refused"), NOW + 7)
+        done, failed = await store.read(get, done.id), await store.read(get, failed.id)
+        assert (done.status, done.finished_at, done.owner) == (JobStatus.DONE, NOW + 7, None)
+        assert (failed.status, failed.reason, failed.error) == (JobStatus.FAILED, "refused", "The model refused")
+
+    @pytest.mark.parametrize(
+        ("outcome", "attempts", "error", "reason", "rests"),
+        [
+            (Retry(NOW + 60_000, "timeout"), 1, "timeout", "retry", True),
+            (Snooze(NOW + 60_000, "rate_limit"), 0, None, "rate_limit", True),
+            (HandedBack(), 0, None, "handed_back", False),
+        ],
+    )
+    async def test_a_postponed_job_counts_what_it_should(
+        self, store: Store, outcome: Outcome, attempts: int, error: str | None, reason: str, *, rests: bool
+    ) -> None:
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        await store.write(settle, job, outcome)
+        job = await store.read(get, job.id)
+        assert (job.attempts, job.crashes, job.error, job.reason) == (attempts, 0, error, reason)
+        assert (job.status, job.owner, job.lease_until) == (JobStatus.PENDING, None, None)
+        assert await store.read(next_due) == (NOW + 60_000 if rests else None)
+        assert len(await store.write(claim)) == (0 if rests else 1)
+        await store.write(wake, NOW + 59_999)
+        assert await store.write(claim) == []
+        assert await store.write(wake, NOW + 60_000) == (1 if rests else 0)
+        assert len(await store.write(claim)) == (1 if rests else 0)
+
+    # -- recovery ------------------------------------------------------------------------------------------
+
+    async def test_an_older_boot_of_this_node_loses_its_jobs_at_once(self, store: Store) -> None:
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        [rescued] = await store.write(rescue, NOW)
+        assert (rescued.id, rescued.status, rescued.crashes, rescued.attempts) == (job.id, JobStatus.PENDING, 1, 0)
+        assert len(await store.write(claim, owner="boot-2")) == 1
+
+    async def test_another_node_loses_its_jobs_only_by_expiry(self, store: Store) -> None:
+        await store.write(add, message())
+        await store.write(claim, node="node-2")
+        assert await store.write(rescue, NOW + LEASE) == []
+        assert len(await store.write(rescue, NOW + LEASE + 1)) == 1
+
+    async def test_our_own_boot_keeps_what_it_renews(self, store: Store) -> None:
+        """Even when the clock jumps: the sweep renews and rescues in one commit."""
+        for lane in ("a", "b"):
+            await store.write(add, message(lane))
+        known, orphan = await store.write(claim)
+
+        def sweep(tx: Transaction, now: int) -> list[str]:
+            tx.jobs.extend([known.id], BOOT, now + LEASE)
+            return [job.id for job in tx.jobs.rescue(NODE, BOOT, now)]
+
+        assert await store.write(sweep, NOW + LEASE) == []
+        assert await store.write(sweep, NOW + 3_600_000) == [orphan.id]
+
+    async def test_each_crash_rests_longer_and_is_counted(self, store: Store) -> None:
+        """At once, then after 1, 5 and 30 s; the fifth comes back at once, to be given up (queue.md)."""
+        await store.write(add, message())
+        now, rests = NOW, []
+        for crash in range(1, 6):
+            job = await store.write(claim_one, now)
+            [rescued] = await store.write(rescue, now)
+            assert (rescued.id, rescued.crashes, rescued.attempts) == (job.id, crash, 0)
+            rests.append(rescued.run_at - now)
+            if rests[-1]:
+                assert await store.write(claim, now=now) == []
+            now = rescued.run_at
+            await store.write(wake, now)
+        assert rests == [0, 1_000, 5_000, 30_000, 0]
+
+    async def test_only_running_jobs_are_rescued(self, store: Store) -> None:
+        for number in range(3):
+            await store.write(add, loose(JobKind.MESSAGE, 5, key=f"k{number}"), NOW)
+        done, waiting = await store.write(claim, Slots(2, 0, 0))
+        await store.write(settle, done, Done())
+        await store.write(settle, waiting, Retry(NOW + 5, "no"))
+        assert await store.write(rescue, NOW + 10 * LEASE) == []
+
+    # -- keys ----------------------------------------------------------------------------------------------
+
+    async def test_a_key_is_taken_for_ever(self, store: Store) -> None:
+        first = await store.write(add, loose(JobKind.CRON, 10, "k"), NOW)
+        assert first.created
+        again = AddedJob(first.id, first.position, created=False)
+        assert await store.write(add, loose(JobKind.CRON, 10, "k"), NOW) == again
+        job = await store.write(claim_one)
+        await store.write(settle, job, Done())
+        assert await store.write(add, loose(JobKind.CRON, 10, "k"), NOW) == again
+
+    @pytest.mark.parametrize("end", ["done", "failed", "cancelled", "merged"])
+    async def test_a_live_key_is_free_again_after_the_end(self, store: Store, end: str) -> None:
+        head = replace(message(), key="head")
+        guarded = replace(message(), key="k", key_live=True)
+        if end == "merged":
+            await store.write(add, head)
+        first = await store.write(add, guarded)
+        assert not (await store.write(add, guarded)).created
+        job = await store.write(claim_one)
+        assert not (await store.write(add, guarded)).created
+        match end:
+            case "done":
+                await store.write(settle, job, Done())
+            case "failed":
+                await store.write(settle, job, Failed("x", "x"))
+            case "cancelled":
+                await store.write(cancel, job.id)
+            case _:
+                assert len(await store.write(lambda tx: tx.jobs.fold(job, 10, 8_000, NOW))) == 1
+        again = await store.write(add, guarded)
+        assert again.created
+        assert again.id != first.id
+
+    async def test_a_key_raced_for_is_one_job(self, store: Store) -> None:
+        added = await asyncio.gather(*(store.write(add, loose(JobKind.CRON, 10, "k"), NOW) for _ in range(32)))
+        assert len({job.id for job in added}) == 1
+        assert [job.created for job in added].count(True) == 1
+        assert len(await store.write(claim)) == 1
+
+    # -- by hand -------------------------------------------------------------------------------------------
+
+    async def test_only_a_failed_job_is_requeued_and_starts_afresh(self, store: Store) -> None:
+        added = await store.write(add, message())
+        assert await store.write(requeue, added.id) is None
+        job = await store.write(claim_one)
+        assert await store.write(requeue, added.id) is None
+        await store.write(settle, job, Retry(NOW, "first"))
+        job = await store.write(claim_one)
+        await store.write(settle, job, Failed("attempts", "second"))
+        assert await store.write(requeue, added.id, NOW + 5) is not None
+        assert await store.write(requeue, added.id) is None
+        fresh = await store.read(get, added.id)
+        assert (fresh.status, fresh.attempts, fresh.crashes) == (JobStatus.PENDING, 0, 0)
+        assert (fresh.error, fresh.reason, fresh.started_at, fresh.finished_at) == (None, None, None, None)
+        assert (await store.write(claim_one, NOW + 5)).id == added.id
+        assert await store.write(requeue, "unknown") is None
+
+    async def test_only_a_live_job_is_cancelled(self, store: Store) -> None:
+        for outcome in (Done(), Failed("x", "x")):
+            await store.write(add, message())
+            job = await store.write(claim_one)
+            await store.write(settle, job, outcome)
+            assert await store.write(cancel, job.id) is None
+        assert await store.write(cancel, "unknown") is None
+
+    async def test_a_live_job_is_not_deleted(self, store: Store) -> None:
+        added = await store.write(add, message())
+        assert not await store.write(delete, added.id)
+        job = await store.write(claim_one)
+        assert not await store.write(delete, added.id)
+        await store.write(settle, job, Done())
+        assert await store.write(delete, added.id)
+        assert await store.read(lambda tx: tx.jobs.get(added.id)) is None
+        assert not await store.write(delete, added.id)
+
+    async def test_old_ends_are_pruned_in_slices(self, store: Store) -> None:
+        ended: list[Job] = []
+        for number in range(7):
+            await store.write(add, loose(JobKind.CRON, 10), NOW)
+            ended.append(await store.write(claim_one))
+            await store.write(settle, ended[-1], Done(), NOW + number)
+        live = await store.write(add, message())
+        sizes = [await store.write(lambda tx: tx.jobs.prune(NOW + 5, 2)) for _ in range(4)]
+        assert sizes == [2, 2, 1, 0]
+        kept = [await store.read(lambda tx, i: tx.jobs.get(i), job.id) for job in ended]
+        assert [job is not None for job in kept] == [False] * 5 + [True] * 2
+        assert (await store.read(get, live.id)).status is JobStatus.PENDING
+
+    async def test_live_jobs_of_an_execution_are_found(self, store: Store) -> None:
+        jobs = [NewJob.advance("e1", "a", 5), NewJob.advance("e2", "a", 5), NewJob.advance("e1", "b", 5)]
+        ids = [(await store.write(add, job)).id for job in jobs]
+        for job in await store.write(claim):
+            if job.lane == "b":
+                await store.write(settle, job, Done())
+        found = await store.read(lambda tx: [job.id for job in tx.jobs.live_of_execution("e1")])
+        assert found == [ids[0]]

@@ -1,0 +1,266 @@
+"""Cases for lanes: one at a time, in order, whatever happens to the jobs of a lane (queue.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, JobStatus, Retry, Snooze
+from arvis.ports.store import Slots, Store
+from arvis.testing.conformance.store_jobs import JobCases
+from arvis.testing.conformance.store_scripts import (
+    NOW,
+    add,
+    cancel,
+    claim,
+    claim_one,
+    delete,
+    fold,
+    get,
+    head_of,
+    message,
+    next_due,
+    requeue,
+    rescue,
+    settle,
+    wake,
+)
+
+
+class LaneCases(JobCases):
+    async def test_only_the_head_of_a_lane_is_claimed(self, store: Store) -> None:
+        ids = [(await store.write(add, message("a"))).id for _ in range(3)]
+        other = await store.write(add, message("b"))
+        assert {job.id for job in await store.write(claim)} == {ids[0], other.id}
+        head = await store.read(head_of, "a")
+        assert head is not None
+        assert head.id == ids[0]
+
+    async def test_order_in_a_lane_is_arrival_whatever_the_priority(self, store: Store) -> None:
+        for priority in (10, 5, 1):
+            await store.write(add, message("a", priority=priority))
+        order = []
+        while claimed := await store.write(claim):
+            order += [job.priority for job in claimed]
+            await store.write(settle, claimed[0], Done())
+        assert order == [10, 5, 1]
+
+    async def test_a_claim_tells_how_many_stand_behind(self, store: Store) -> None:
+        for lane in ("a", "b", "b", "b"):
+            await store.write(add, message(lane))
+        assert {job.lane: job.followers for job in await store.write(claim)} == {"a": 0, "b": 2}
+
+    async def test_an_empty_lane_leaves_nothing_behind(self, store: Store) -> None:
+        """Its numbers start again, which shows that its row is gone."""
+        for end in (Done(), Failed("x", "x")):
+            assert (await store.write(add, message("a"))).position == 1
+            stale = await store.write(claim_one)
+            await store.write(settle, stale, end)
+            # Nothing that comes too late brings the lane back.
+            assert not await store.write(settle, stale, HandedBack())
+            assert await store.write(cancel, stale.id) is None
+            assert await store.write(fold, stale) == []
+        added = await store.write(add, message("a"))
+        assert added.position == 1
+        await store.write(cancel, added.id)
+        assert (await store.write(add, message("a"))).position == 1
+
+    async def test_a_head_that_rests_keeps_its_lane(self, store: Store) -> None:
+        first = await store.write(add, replace(message("a"), run_at=NOW + 50))
+        await store.write(add, message("a"))
+        assert await store.write(claim) == []
+        assert await store.read(next_due) == NOW + 50
+        assert await store.write(wake, NOW + 49) == 0
+        assert await store.write(wake, NOW + 50) == 1
+        assert await store.read(next_due) is None
+        assert (await store.write(claim_one, NOW + 50)).id == first.id
+
+    async def test_a_follower_that_must_wait_rests_when_it_becomes_the_head(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        second = await store.write(add, replace(message("a"), run_at=NOW + 50))
+        assert await store.read(next_due) is None
+        await store.write(settle, await store.write(claim_one), Done())
+        assert await store.read(next_due) == NOW + 50
+        assert await store.write(claim) == []
+        await store.write(wake, NOW + 50)
+        assert (await store.write(claim_one, NOW + 50)).id == second.id
+
+    @pytest.mark.parametrize("outcome", [Retry(NOW + 50, "no"), Snooze(NOW + 50, "busy")])
+    async def test_a_retry_is_not_overtaken(self, store: Store, outcome: Retry | Snooze) -> None:
+        first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
+        await store.write(settle, await store.write(claim_one), outcome)
+        assert await store.write(claim) == []
+        await store.write(wake, NOW + 50)
+        head = await store.write(claim_one)
+        assert head.id == first
+        await store.write(settle, head, Done())
+        assert (await store.write(claim_one)).id == second
+
+    async def test_a_rescued_head_is_not_overtaken(self, store: Store) -> None:
+        first, _ = [(await store.write(add, message("a"))).id for _ in range(2)]
+        await store.write(claim_one)
+        await store.write(rescue, NOW)
+        assert (await store.write(claim_one)).id == first
+
+    # -- cancel and requeue --------------------------------------------------------------------------------
+
+    async def test_cancelling_a_waiting_head_lets_the_next_one_go(self, store: Store) -> None:
+        first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
+        cancelled = await store.write(cancel, first)
+        assert cancelled is not None
+        assert (await store.read(get, first)).status is JobStatus.CANCELLED
+        assert (await store.write(claim_one)).id == second
+
+    async def test_cancelling_a_resting_head_lets_the_next_one_go(self, store: Store) -> None:
+        first = await store.write(add, replace(message("a"), run_at=NOW + 50))
+        second = await store.write(add, message("a"))
+        await store.write(cancel, first.id)
+        assert await store.read(next_due) is None
+        assert (await store.write(claim_one)).id == second.id
+
+    async def test_cancelling_a_running_head_takes_its_lease(self, store: Store) -> None:
+        _, second = [(await store.write(add, message("a"))).id for _ in range(2)]
+        running = await store.write(claim_one)
+        await store.write(cancel, running.id)
+        assert not await store.write(settle, running, Done())
+        head = await store.write(claim_one)
+        assert head.id == second
+        assert await store.write(settle, head, Done())
+
+    async def test_cancelling_a_follower_disturbs_nobody(self, store: Store) -> None:
+        first, second, third = [(await store.write(add, message("a"))).id for _ in range(3)]
+        running = await store.write(claim_one)
+        await store.write(cancel, second)
+        assert await store.write(claim) == []
+        await store.write(settle, running, Done())
+        assert running.id == first
+        assert (await store.write(claim_one)).id == third
+
+    async def test_a_requeued_job_joins_at_the_tail(self, store: Store) -> None:
+        first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
+        await store.write(settle, await store.write(claim_one), Failed("x", "x"))
+        await store.write(requeue, first)
+        order = []
+        while claimed := await store.write(claim):
+            order += [job.id for job in claimed]
+            await store.write(settle, claimed[0], Done())
+        assert order == [second, first]
+
+    # -- fold ----------------------------------------------------------------------------------------------
+
+    async def test_followers_of_the_same_person_join_the_head(self, store: Store) -> None:
+        ids = [(await store.write(add, message("a"))).id for _ in range(4)]
+        await store.write(add, message("b"))
+        head = next(job for job in await store.write(claim) if job.lane == "a")
+        folded = await store.write(fold, head)
+        assert [job.id for job in folded] == ids[1:]
+        assert {(job.status, job.merged_into) for job in folded} == {(JobStatus.DONE, head.id)}
+        assert await store.write(settle, head, Done())
+        assert (await store.write(add, message("a"))).position == 1
+
+    @pytest.mark.parametrize(
+        ("followers", "joined"),
+        [("aab", 2), ("baa", 0), ("aba", 1), ("", 0), ("a" * 12, 9)],
+        ids=["until another", "another first", "never over another", "nobody", "ten at most"],
+    )
+    async def test_a_fold_ends_at_another_person_and_at_ten(self, store: Store, followers: str, joined: int) -> None:
+        await store.write(add, message("a", principal="a"))
+        ids = [(await store.write(add, message("a", principal=person))).id for person in followers]
+        head = await store.write(claim_one)
+        assert [job.id for job in await store.write(fold, head)] == ids[:joined]
+        await store.write(settle, head, Done())
+        remaining = await store.write(claim)
+        assert [job.id for job in remaining] == ids[joined : joined + 1]
+
+    @pytest.mark.parametrize(
+        ("head", "followers", "joined"),
+        [(7_000, (500, 500, 1), 2), (7_000, (1_001,), 0), (9_000, (1,), 0), (7_999, (2, 1), 0)],
+    )
+    async def test_a_fold_counts_the_tokens_of_all(
+        self, store: Store, head: int, followers: tuple[int, ...], joined: int
+    ) -> None:
+        await store.write(add, message("a", tokens=head))
+        for tokens in followers:
+            await store.write(add, message("a", tokens=tokens))
+        assert len(await store.write(fold, await store.write(claim_one))) == joined
+
+    async def test_a_fold_takes_messages_only(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        await store.write(add, replace(message("a"), kind=JobKind.ADVANCE))
+        await store.write(add, message("a"))
+        assert await store.write(fold, await store.write(claim_one)) == []
+
+    async def test_nobody_is_not_a_person(self, store: Store) -> None:
+        for _ in range(2):
+            await store.write(add, replace(message("a"), principal_id=None))
+        assert await store.write(fold, await store.write(claim_one)) == []
+
+    async def test_a_lost_lease_folds_nothing(self, store: Store) -> None:
+        for _ in range(3):
+            await store.write(add, message("a"))
+        stale = await store.write(claim_one)
+        await store.write(rescue, NOW)
+        assert await store.write(fold, stale) == []
+        assert len(await store.write(fold, await store.write(claim_one))) == 2
+
+    async def test_a_folded_job_may_be_deleted_and_the_head_retried(self, store: Store) -> None:
+        first, second, third = [(await store.write(add, message("a"))).id for _ in range(3)]
+        head = await store.write(claim_one)
+        await store.write(fold, head, max_jobs=2)
+        assert await store.write(delete, second)
+        await store.write(settle, head, Retry(NOW, "no"))
+        head = await store.write(claim_one)
+        assert (head.id, head.followers) == (first, 1)
+        assert [job.id for job in await store.write(fold, head)] == [third]
+
+    # -- all at once ---------------------------------------------------------------------------------------
+
+    async def test_lanes_hold_under_adders_and_workers_at_once(self, store: Store) -> None:
+        """200 lanes of 10 jobs: no two of a lane at once, none before its turn, none lost, none twice."""
+        load = _Load(store, lanes=200, depth=10, chance=random.Random(7))
+        await asyncio.gather(*(load.add() for _ in range(8)), *(load.work(f"boot-{n}") for n in range(8)))
+        assert load.overlaps == 0
+        assert load.ran == {f"lane-{lane}": list(range(10)) for lane in range(200)}
+        assert await store.write(claim) == []
+
+
+class _Load:
+    """Adders and workers that share a plan; `ran` lists the numbers of each lane's jobs as they ended."""
+
+    def __init__(self, store: Store, *, lanes: int, depth: int, chance: random.Random) -> None:
+        self._store = store
+        self._depth = depth
+        self._waiting = [lane for lane in range(lanes) for _ in range(depth)]
+        chance.shuffle(self._waiting)
+        self._left = len(self._waiting)
+        self._added: dict[int, int] = defaultdict(int)
+        self._locks = defaultdict[int, asyncio.Lock](asyncio.Lock)
+        self._running: set[str] = set()
+        self.ran: dict[str, list[int]] = defaultdict(list)
+        self.overlaps = 0
+
+    async def add(self) -> None:
+        while self._waiting:
+            lane = self._waiting.pop()
+            # The number is given in the order of commits: one adder of a lane at a time.
+            async with self._locks[lane]:
+                number, self._added[lane] = self._added[lane], self._added[lane] + 1
+                await self._store.write(add, replace(message(f"lane-{lane}"), payload={"number": number}))
+
+    async def work(self, owner: str) -> None:
+        while self._left:
+            for job in await self._store.write(claim, Slots(4, 4, 0), owner=owner):
+                await self._run(job)
+
+    async def _run(self, job: Job) -> None:
+        self.overlaps += job.lane in self._running
+        self._running.add(job.lane)
+        await asyncio.sleep(0)
+        self._running.discard(job.lane)
+        self.ran[job.lane].append(job.payload["number"])
+        assert await self._store.write(settle, job, Done())
+        self._left -= 1
