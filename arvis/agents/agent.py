@@ -12,7 +12,7 @@ from arvis.context import Prompt, build_prompt
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError
 from arvis.domain.events import Delta, StatusChanged
-from arvis.domain.messages import Address, MessageStatus, StoredMessage
+from arvis.domain.messages import Address, HistoryLine, MessageStatus, StoredMessage
 from arvis.domain.runs import ModelCall, RunRequest, Turn
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Graph, Next
@@ -20,7 +20,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.runner import RunFailed, Runner
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
-HISTORY_ROWS = 200
+HISTORY_ROWS = 100
 
 
 def agent_graph(*, store: Store, runner: Runner, reply_bytes: int) -> Graph:
@@ -88,7 +88,7 @@ def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dic
 
 def _load_turn(
     tx: Transaction, execution_id: str, state: Mapping[str, Any]
-) -> tuple[Agent, list[StoredMessage], list[StoredMessage]]:
+) -> tuple[Agent, list[HistoryLine], list[StoredMessage]]:
     agent = tx.agents.get(state["agent"])
     current = tx.messages.of_turn(execution_id)
     if agent is None or not current:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,9 @@ from arvis.process.lock import address_file, api_key_file
 
 #: Seconds that any answer but a long wait may take.
 PATIENCE = 30.0
+
+_FIRST_ERROR = 400
+_NOT_KNOWN = 401
 
 _START = "Start it with `arvis run`, or name its data folder with --data."
 
@@ -34,9 +38,9 @@ class Api:
         self.url = url
         self.key = key
 
-    def get(self, *path: str, patience: float = PATIENCE, **query: object) -> Any:
+    def get(self, *path: str, query: Mapping[str, object] | None = None, patience: float = PATIENCE) -> Any:
         """What lies at `path`, given in parts; what is None in `query` is left out."""
-        wanted = urlencode({name: value for name, value in query.items() if value is not None})
+        wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         return self._call("GET", _joined(path) + (f"?{wanted}" if wanted else ""), patience=patience)
 
     def post(self, *path: str, body: Any = None) -> Any:
@@ -50,9 +54,6 @@ class Api:
         if answer.status >= _FIRST_ERROR:
             raise _complaint(answer, self.url)
         return answer.data
-
-
-_FIRST_ERROR = 400
 
 
 def connect(config: Path | None, data: Path | None) -> Api:
@@ -110,13 +111,10 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
     """The daemon's own words."""
     match answer.data:
         case {"error": {"code": str(code), "message": str(message), "fix": str(fix)}}:
-            if answer.status == _NOBODY:
+            if answer.status == _NOT_KNOWN:
                 fix = f"Name the data folder of the daemon at {url} with --data."
                 return AccessError(message, fix=fix, code=code)
             return ArvisError(message, fix=fix, code=code)
         case _:
             why = f"what answers there is not Arvis (status {answer.status})"
             return DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START)
-
-
-_NOBODY = 401

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from arvis.cli.api import PATIENCE, Api, connect
-from arvis.cli.failures import report
+from arvis.cli.failures import FAILED, report
 from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
 from arvis.cli.printing import print_json
 from arvis.cli.reasons import why_not
@@ -34,6 +34,7 @@ Show = Callable[[Api, str, str, str], Timeline]
 
 @app.command()
 def chat(
+    *,
     text: Text = None,
     agent: AgentSlug = None,
     channel: Channel = None,
@@ -47,8 +48,8 @@ def chat(
     show = _shower(as_json=as_json)
     if text is not None:
         _ask(api, place, text, show)
-    elif not all([_ask_and_go_on(api, place, line, show) for line in _lines()]):
-        raise typer.Exit(1)
+    elif _talk(api, place, show):
+        raise typer.Exit(FAILED)
 
 
 def _ask(api: Api, channel: str, text: str, show: Show) -> None:
@@ -58,16 +59,18 @@ def _ask(api: Api, channel: str, text: str, show: Show) -> None:
         raise no_answer(timeline)
 
 
-def _ask_and_go_on(api: Api, channel: str, text: str, show: Show) -> bool:
-    """Whether it was answered. A daemon that is gone ends the conversation, a message without an answer does not."""
-    try:
-        _ask(api, channel, text, show)
-    except DaemonUnreachable:
-        raise
-    except ArvisError as error:
-        report(error)
-        return False
-    return True
+def _talk(api: Api, channel: str, show: Show) -> int:
+    """One message a line; how many had no answer. That ends no conversation, a daemon that is gone does."""
+    unanswered = 0
+    for line in _lines():
+        try:
+            _ask(api, channel, line, show)
+        except DaemonUnreachable:
+            raise
+        except ArvisError as error:
+            report(error)
+            unanswered += 1
+    return unanswered
 
 
 def no_answer(timeline: Timeline) -> ArvisError:
@@ -114,7 +117,7 @@ def _wait(api: Api, message_id: str) -> Timeline:
     try:
         while True:
             path = ("api", "messages", message_id, "wait")
-            timeline: Timeline = api.get(*path, timeout=_ONE_WAIT, patience=_ONE_WAIT + PATIENCE)
+            timeline: Timeline = api.get(*path, query={"timeout": _ONE_WAIT}, patience=_ONE_WAIT + PATIENCE)
             if timeline["status"] in resting:
                 return timeline
     except DaemonUnreachable as error:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import typer
 
 from arvis.cli.checks import Finding, Status, examine, failed
+from arvis.cli.failures import FAILED
 from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
 from arvis.cli.printing import plain, print_json
 from arvis.config import load
@@ -17,7 +18,7 @@ app = new_app()
 
 
 @app.command()
-def doctor(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def doctor(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Check configuration, data folder, database, daemon and versions. Exit code 1 when a check fails."""
     try:
         findings = examine(load(config, data, os.environ))
@@ -29,7 +30,7 @@ def doctor(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder 
     else:
         print(plain("\n".join(line for finding in findings for line in _lines(finding))))
     if not healthy:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -17,7 +17,9 @@ MessageId = Annotated[str, typer.Argument(metavar="MESSAGE_ID")]
 
 
 @app.command()
-def explain(message_id: MessageId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def explain(
+    *, message_id: MessageId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None
+) -> None:
     """Tell why a message was answered as it was, or why it was not."""
     timeline = connect(config, data).get("api", "messages", message_id)
     if as_json:

@@ -24,6 +24,7 @@ _TIMES = ("runAt", "createdAt", "startedAt", "finishedAt")
 
 @app.command("list")
 def list_jobs(
+    *,
     kind: Kind = None,
     status: Status = None,
     agent: AgentSlug = None,
@@ -35,7 +36,7 @@ def list_jobs(
 ) -> None:
     """List jobs, the newest first."""
     query = {"kind": kind, "status": status, "agent": agent, "limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "jobs", **query)
+    page = connect(config, data).get("api", "jobs", query=query)
     if as_json:
         print_json(page)
         return
@@ -48,7 +49,7 @@ def list_jobs(
 
 
 @app.command()
-def show(job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def show(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Show one job with its payload."""
     job = connect(config, data).get("api", "jobs", job_id)
     if as_json:
@@ -58,19 +59,19 @@ def show(job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data
 
 
 @app.command()
-def retry(job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def retry(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Run a failed job again."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "retry"), as_json=as_json)
 
 
 @app.command()
-def cancel(job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def cancel(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """End a job that waits or runs."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "cancel"), as_json=as_json)
 
 
 @app.command()
-def delete(job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def delete(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Remove a job that neither waits nor runs."""
     answer = connect(config, data).delete("api", "jobs", job_id)
     if as_json:

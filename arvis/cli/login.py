@@ -10,7 +10,7 @@ app = new_app()
 
 
 @app.command()
-def login(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def login(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Print a link that logs in to the page once, within ten minutes."""
     code = connect(config, data).post("api", "auth", "codes")
     if as_json:

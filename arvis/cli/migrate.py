@@ -16,7 +16,7 @@ app = new_app()
 
 
 @app.command()
-def migrate(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+def migrate(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
     """Bring the database up to date; a copy is kept before. Refused while a daemon runs."""
     settings = load(config, data, os.environ)
     with lock_data_folder(settings.data_dir):

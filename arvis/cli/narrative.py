@@ -65,7 +65,7 @@ def _after(timeline: Json, name: str) -> str:
 def _because(timeline: Json) -> str:
     """The rule that chose the agent."""
     code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
-    return f", which was asked because {in_words(code)}" if code in CHOSEN else ""
+    return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
 
 
 def _again(timeline: Json) -> str:

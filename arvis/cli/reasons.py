@@ -53,7 +53,8 @@ def why_not(timeline: Mapping[str, Any]) -> str:
     if timeline["status"] == MessageStatus.WAITING:
         return "a person has to decide first"
     job = timeline["job"] or {}
-    reason = job.get("reason") or timeline["reason"]
+    # Without a reason of its own a message shows the rule that routed it, which explains nothing here.
+    own = None if timeline["reason"] in CHOSEN else timeline["reason"]
+    reason, detail = own or job.get("reason"), job.get("error")
     words = in_words(reason) if reason else ""
-    detail = job.get("error")
     return f"{words}: {detail}" if words and detail else words or detail or ""

@@ -19,7 +19,7 @@ app = new_app()
 
 
 @app.command()
-def run(config: ConfigFile = None, data: DataFolder = None, roles: Roles = None) -> None:
+def run(*, config: ConfigFile = None, data: DataFolder = None, roles: Roles = None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops at once)."""
     settings = load(config, data, _environment(roles))
     asyncio.run(daemon.run(settings, say=_say))

@@ -12,7 +12,7 @@ app = new_app()
 
 
 @app.command()
-def version(as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:  # noqa: ARG001
+def version(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:  # noqa: ARG001
     """Print the version of this Arvis. (--config and --data are taken, as everywhere, and change nothing.)"""
     if as_json:
         print_json({"version": __version__, "python": platform.python_version()})

@@ -40,6 +40,7 @@ _COLUMNS = ("id", "kind", "asked", "expires", "prompt", "choices", "answer")
 
 @app.command("list")
 def list_waits(
+    *,
     everything: Everything = False,
     limit: Limit = 50,
     cursor: Cursor = None,
@@ -48,8 +49,8 @@ def list_waits(
     data: DataFolder = None,
 ) -> None:
     """List open questions, the newest first."""
-    only_open = "false" if everything else "true"
-    page = connect(config, data).get("api", "waits", open=only_open, limit=limit, cursor=cursor)
+    query = {"open": "false" if everything else "true", "limit": limit, "cursor": cursor}
+    page = connect(config, data).get("api", "waits", query=query)
     if as_json:
         print_json(page)
         return
@@ -60,6 +61,7 @@ def list_waits(
 
 @app.command()
 def answer(
+    *,
     wait_id: WaitId,
     decision: Chosen,
     text: Text = None,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
-from arvis.domain.messages import Role, StoredMessage
+from arvis.domain.messages import HistoryLine, Role, StoredMessage
 from arvis.domain.runs import Turn
 
 #: The window of a model that nobody told us about, in tokens.
@@ -36,21 +36,21 @@ def usable_tokens(agent: Agent) -> int:
     return window - min(RESERVE, window // 4)
 
 
-def build_prompt(agent: Agent, history: Sequence[StoredMessage], current: Sequence[StoredMessage]) -> Prompt:
+def build_prompt(agent: Agent, history: Sequence[HistoryLine], current: Sequence[StoredMessage]) -> Prompt:
     """The turn's own messages always go in; history fills what is left, newest first, and is cut at the old end."""
     system = system_prompt(agent)
     asked = "\n\n".join(map(text_of, current))
     layers = {"identity": estimate_tokens(system), "current": estimate_tokens(asked)}
     room = usable_tokens(agent) - sum(layers.values())
-    kept: list[StoredMessage] = []
-    for message in reversed(history):
-        room -= message.tokens
+    kept: list[HistoryLine] = []
+    for line in reversed(history):
+        room -= line.tokens
         if room < 0:
             break
-        kept.append(message)
+        kept.append(line)
     kept.reverse()
-    layers["history"] = sum(message.tokens for message in kept)
-    turns = _alternating([*(Turn(_role_of(message), text_of(message)) for message in kept), Turn("user", asked)])
+    layers["history"] = sum(line.tokens for line in kept)
+    turns = _alternating([*(Turn(_role_of(line), line.content) for line in kept), Turn("user", asked)])
     return Prompt(system, turns, layers, left_out=len(history) - len(kept))
 
 
@@ -70,8 +70,8 @@ def text_of(message: StoredMessage) -> str:
     return "\n".join([message.content, *files] if message.content else files)
 
 
-def _role_of(message: StoredMessage) -> str:
-    return "user" if message.role is Role.USER else "assistant"
+def _role_of(line: HistoryLine) -> str:
+    return "user" if line.role is Role.USER else "assistant"
 
 
 def _alternating(turns: Sequence[Turn]) -> tuple[Turn, ...]:

@@ -154,6 +154,15 @@ class StoredMessage:
     attachments: tuple[Attachment, ...] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A message as a prompt needs it; `tokens` is an estimate."""
+
+    role: Role
+    content: str
+    tokens: int
+
+
 class DeliveryState(StrEnum):
     """Where one outgoing part stands (reliability.md §3); `unknown` = interrupted mid-send."""
 

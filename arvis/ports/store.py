@@ -20,6 +20,7 @@ from arvis.domain.messages import (
     Attachment,
     Delivery,
     DeliveryState,
+    HistoryLine,
     MessageStatus,
     Principal,
     PrincipalRole,
@@ -157,7 +158,7 @@ class Messages(Protocol):
         """Undo the end of a failed turn before it is tried again by hand; its notice is superseded."""
         ...
 
-    def history(self, conversation_id: str, limit: int) -> list[StoredMessage]:
+    def history(self, conversation_id: str, limit: int) -> list[HistoryLine]:
         """The newest `limit` messages of ended turns, oldest first."""
         ...
 

@@ -13,6 +13,7 @@ from arvis.domain.messages import (
     Attachment,
     Delivery,
     DeliveryState,
+    HistoryLine,
     MessageStatus,
     Role,
     StoredMessage,
@@ -81,6 +82,10 @@ def conversation_of(row: Row) -> Conversation:
         turns=row["turns"],
         created_at=row["created_at"],
     )
+
+
+#: A look-up is much cheaper than the enum's call, and a history is a hundred rows for every turn.
+_ROLES = {role.value: role for role in Role}
 
 
 class SqlMessages:
@@ -164,9 +169,9 @@ class SqlMessages:
         self._session.execute("supersede_notice", execution_id=execution_id)
         self._session.execute("reopen_turn", execution_id=execution_id)
 
-    def history(self, conversation_id: str, limit: int) -> list[StoredMessage]:
+    def history(self, conversation_id: str, limit: int) -> list[HistoryLine]:
         rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
-        return [message_of(row) for row in reversed(rows)]
+        return [HistoryLine(_ROLES[row["role"]], row["content"], row["tokens"]) for row in reversed(rows)]
 
 
 class SqlConversations:

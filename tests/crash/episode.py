@@ -106,17 +106,18 @@ class _Stage:
         users = []
         for chat in range(self._plan.chats):
             channel = f"chat-{chat}"
+            rng = Random(self._rng.random())
             voice: SocketVoice | HttpVoice
             if chat % 2:
                 voice = HttpVoice(door=self._door, channel=channel, problem=self._problems.append)
             else:
-                voice = SocketVoice(door=self._door, channel=channel, problem=self._problems.append)
+                voice = SocketVoice(door=self._door, channel=channel, rng=rng, problem=self._problems.append)
                 self._sockets[channel] = voice
             users.append(
                 User(
                     channel=channel,
                     voice=voice,
-                    rng=Random(self._rng.random()),
+                    rng=rng,
                     rate=self._plan.rate,
                     number=lambda: next(numbers),
                     acked=self._acked,

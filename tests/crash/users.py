@@ -24,7 +24,10 @@ ACK_WITHIN = 15.0
 PAUSE_BETWEEN_TRIES = 0.02
 #: Share of the acknowledged messages that are sent once more, by a client that forgot its acknowledgement.
 FORGETFUL = 0.05
+#: Share of the moments at which somebody writes several messages in a row.
 BURST = 0.25
+#: A socket holds this many seconds on average before its client drops it, whatever the daemon does.
+CONNECTED = 2.0
 
 Refused = (aiohttp.ClientError, TimeoutError, ConnectionError)
 
@@ -117,12 +120,13 @@ class HttpVoice:
 
 
 class SocketVoice:
-    """Sends and listens over one socket, opened again whenever it breaks. `shown` is what this client's screen
-    was told, in order, over all its connections."""
+    """Sends and listens over one socket, opened again whenever it breaks, and dropped now and then by itself.
+    `shown` is what this client's screen was told, in order, over all its connections."""
 
-    def __init__(self, *, door: Door, channel: str, problem: Callable[[str], None]) -> None:
+    def __init__(self, *, door: Door, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
         self._door = door
         self._channel = channel
+        self._rng = rng
         self._problem = problem
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._connected = asyncio.Event()
@@ -160,8 +164,9 @@ class SocketVoice:
         self._socket, _ = await self._door.open(self._channel, self._channel, self.last_seq)
         self._connected.set()
         try:
-            async for frame in self._socket:
-                self._take(json.loads(frame.data))
+            async with asyncio.timeout(self._rng.expovariate(1 / CONNECTED)):
+                async for frame in self._socket:
+                    self._take(json.loads(frame.data))
         finally:
             self._connected.clear()
             for ack in self._acks.values():

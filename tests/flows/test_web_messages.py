@@ -225,7 +225,7 @@ async def test_a_chat_key_reads_its_own_messages_only(site: Site) -> None:
 async def waiter(site: Site, message_id: str) -> asyncio.Task[Answer]:
     """A request that waits for the message; it has arrived at the server."""
     waiting = asyncio.create_task(site.call("GET", f"/api/messages/{message_id}/wait?timeout=15"))
-    await eventually(lambda: site.server._board._watches)
+    await eventually(lambda: site.server._parts.board._watches)
     return waiting
 
 
@@ -235,7 +235,7 @@ async def test_waiting_ends_with_the_event(site: Site) -> None:
     site.rest(message_id, MessageStatus.ANSWERED, reply="Hi")
     answer = await asyncio.wait_for(waiting, 4)
     assert (answer.json()["status"], answer.json()["reply"]) == ("answered", "Hi")
-    assert not site.server._board._watches
+    assert not site.server._parts.board._watches
 
 
 async def test_waiting_sees_what_another_process_did(tmp_path: Path) -> None:

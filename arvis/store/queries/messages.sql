@@ -47,7 +47,7 @@ UPDATE messages SET superseded = 1, turn = NULL WHERE execution_id = :execution_
 
 -- name: history
 -- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
-SELECT * FROM messages WHERE conversation_id = :conversation_id AND turn IS NOT NULL
+SELECT role, content, tokens FROM messages WHERE conversation_id = :conversation_id AND turn IS NOT NULL
 ORDER BY turn DESC, position DESC LIMIT :limit;
 
 -- name: add_note

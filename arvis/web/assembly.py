@@ -1,0 +1,161 @@
+"""The parts of this floor, put together once: what each is made of, and nothing of what they do."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.types import ASGIApp
+
+from arvis.config.sections import Limits, Web
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Inbox
+from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations
+from arvis.ports.store import Store
+from arvis.web.application import Counter, build_application
+from arvis.web.assets import Page
+from arvis.web.catalog import CatalogRoutes
+from arvis.web.connector import WebConnector
+from arvis.web.drafts import Intake
+from arvis.web.endpoints import Endpoint
+from arvis.web.gate import Gate
+from arvis.web.greeting import Greeter
+from arvis.web.guards import AnswerHeaders, Guard, known_hosts, origin_of
+from arvis.web.jobs import JobRoutes
+from arvis.web.keys import KeyRing
+from arvis.web.limiter import LoginLimiter
+from arvis.web.logins import LoginRoutes
+from arvis.web.messages import MessageRoutes
+from arvis.web.metrics import Metrics
+from arvis.web.patience import Patience
+from arvis.web.readiness import ReadinessProbe
+from arvis.web.sessions import Sessions
+from arvis.web.socket import SocketRoute
+from arvis.web.statuses import StatusBoard
+from arvis.web.system import SystemRoutes
+from arvis.web.waits import WaitRoutes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
+    `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
+    whether it is up."""
+
+    config: Web
+    limits: Limits
+    owners: tuple[str, ...]
+    daemon_key: str
+    inbox: Inbox
+    insights: Insights
+    operations: Operations
+    store: Store
+    clock: Clock
+    new_token: Callable[[], str]
+    roles: Callable[[], Mapping[str, bool]]
+    page_folder: Path
+    patience: Patience
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether browsers reach the page through TLS, which a proxy in front of us ends."""
+        return (self.config.public_url or "").lower().startswith("https://")
+
+    @property
+    def cookie(self) -> str:
+        return "__Host-arvis_session" if self.over_tls else "arvis_session"
+
+
+class Assembly:
+    """All parts, made once. `login_link` makes the address that carries a login code."""
+
+    def __init__(self, around: Surroundings, *, login_link: Callable[[str], str]) -> None:
+        self._around = around
+        self.connector = WebConnector()
+        self.board = StatusBoard()
+        self.metrics = Metrics(sockets=lambda: self.connector.sockets)
+        self.sessions = Sessions(store=around.store, clock=around.clock, new_token=around.new_token)
+        self.intake = Intake(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
+        self._gate = Gate(
+            keys=KeyRing(daemon_key=around.daemon_key, keys=around.config.api_keys),
+            sessions=self.sessions,
+            store=around.store,
+            clock=around.clock,
+            cookie=around.cookie,
+            owners=frozenset(around.owners),
+        )
+        others = [*self._messages().endpoints(), *self._resources(), *self._logins(login_link).endpoints()]
+        self.endpoints = (*self._system(others).endpoints(), *others)
+        self.application = self._application()
+
+    def _messages(self) -> MessageRoutes:
+        return MessageRoutes(
+            intake=self.intake,
+            insights=self._around.insights,
+            gate=self._gate,
+            board=self.board,
+            clock=self._around.clock,
+            patience=self._around.patience,
+        )
+
+    def _resources(self) -> list[Endpoint]:
+        insights, operations = self._around.insights, self._around.operations
+        return [
+            *JobRoutes(insights=insights, operations=operations).endpoints(),
+            *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
+            *CatalogRoutes(insights=insights).endpoints(),
+        ]
+
+    def _logins(self, login_link: Callable[[str], str]) -> LoginRoutes:
+        return LoginRoutes(
+            sessions=self.sessions,
+            limiter=LoginLimiter(clock=self._around.clock),
+            gate=self._gate,
+            clock=self._around.clock,
+            login_link=login_link,
+            end_sockets=self.connector.end_session,
+            secure=self._around.over_tls,
+        )
+
+    def _system(self, others: list[Endpoint]) -> SystemRoutes:
+        around = self._around
+        return SystemRoutes(
+            insights=around.insights,
+            clock=around.clock,
+            metrics=self.metrics,
+            probe=ReadinessProbe(store=around.store, clock=around.clock, roles=around.roles),
+            others=others,
+        )
+
+    def _socket(self) -> SocketRoute:
+        around = self._around
+        return SocketRoute(
+            gate=self._gate,
+            greeter=Greeter(gate=self._gate, new_token=around.new_token),
+            sessions=self.sessions,
+            intake=self.intake,
+            inbox=around.inbox,
+            insights=around.insights,
+            connector=self.connector,
+            patience=around.patience,
+        )
+
+    def _application(self) -> ASGIApp:
+        config, page = self._around.config, Page(self._around.page_folder)
+        guard = functools.partial(
+            Guard,
+            hosts=known_hosts(config.host, config.allowed_hosts, config.public_url),
+            public_origin=None if config.public_url is None else origin_of(config.public_url),
+            cookie=self._around.cookie,
+            open_paths=page.paths,
+        )
+        return build_application(
+            counter=Counter(gate=self._gate, metrics=self.metrics, large_body=self.intake.body_limit),
+            endpoints=self.endpoints,
+            page=page,
+            socket=self._socket(),
+            guards=[functools.partial(AnswerHeaders, clock=self._around.clock), guard],
+        )

@@ -1,0 +1,134 @@
+"""The daemon and the command line as their user starts them: own folder, free port, ended by process id.
+
+Nothing of the caller's settings or keys reaches them, so the demo answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).parents[2]
+READY = re.compile(r"Arvis is ready at (http://127\.0\.0\.1:\d+)\n")
+LINK = re.compile(r"http://127\.0\.0\.1:\d+/#login=[\w-]+")
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR"}}
+    return kept | {"PYTHONPATH": str(ROOT), "ARVIS__WEB__PORT": "0"} | more
+
+
+def arvis(
+    *arguments: str, cwd: Path, typed: str = "", environ: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; `typed` is its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "arvis", *arguments],
+        cwd=cwd,
+        env=environment(**(environ or {})),
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+
+
+class Daemon:
+    """One data folder (`folder/data`), any number of lives, each on a port of its own. `settings` are further
+    environment variables. `login_link` is what the very first start prints, "" when it was not the first."""
+
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.settings = dict(settings or {})
+        self.url = ""
+        self.login_link = ""
+        self._process: subprocess.Popen[str] | None = None
+
+    @property
+    def api_key(self) -> str:
+        return (self.data / "api-key").read_text().strip()
+
+    @property
+    def pid(self) -> int:
+        return self._living().pid
+
+    def start(self) -> None:
+        """Returns when it is ready; the login link of the first start is read as well."""
+        first = not (self.data / "node-id").exists()
+        with (self.folder / "daemon.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "arvis", "run", "--data", str(self.data)],
+                cwd=self.folder,
+                env=environment(**self.settings),
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        self.url = self._line(READY)[1]
+        self.login_link = self._line(LINK)[0] if first else ""
+
+    def stop(self) -> str:
+        """SIGTERM, which must end it with 0; what else it wrote to standard output."""
+        process = self._living()
+        process.terminate()
+        rest, _ = process.communicate(timeout=STOP_SECONDS)
+        assert process.returncode == 0, self.log()
+        return rest
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        self._living().kill()
+        self._living().communicate()
+
+    def close(self) -> None:
+        """Leave nothing behind, whatever happened."""
+        if self._process is not None and self._process.returncode is None:
+            self.kill()
+
+    def arvis(self, *arguments: str, typed: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
+        """A command of this daemon's user, from the same folder."""
+        return arvis(*arguments, "--data", str(self.data), cwd=self.folder, typed=typed, environ=environ)
+
+    def log(self) -> str:
+        return (self.folder / "daemon.log").read_text(errors="replace")[-4000:]
+
+    def _line(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        """The next line of standard output; a daemon that writes none in time is killed, which ends the wait."""
+        process = self._living()
+        out: IO[str] | None = process.stdout
+        assert out is not None
+        timer = threading.Timer(START_SECONDS, process.kill)
+        timer.start()
+        try:
+            line = out.readline()
+        finally:
+            timer.cancel()
+        found = pattern.search(line)
+        assert found is not None, f"unexpected line {line!r}; the log ends with:\n{self.log()}"
+        return found
+
+    def _living(self) -> subprocess.Popen[str]:
+        assert self._process is not None, "start() comes first"
+        return self._process
+
+
+@contextlib.contextmanager
+def running_daemon(folder: Path, *, settings: Mapping[str, str] | None = None) -> Iterator[Daemon]:
+    """A daemon that is ready, until the end of the block."""
+    daemon = Daemon(folder, settings=settings)
+    try:
+        daemon.start()
+        yield daemon
+    finally:
+        daemon.close()

@@ -1,0 +1,32 @@
+"""Puts an open question into a data folder that no daemon holds, as a graph that pauses would leave it."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.graph import lifecycle
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database, open_store
+
+
+def ask_a_person(data: Path) -> str:
+    """The id of the question."""
+    return asyncio.run(_ask(data))
+
+
+async def _ask(data: Path) -> str:
+    database = Database(data / "arvis.db", None, data)
+    async with open_store(database, boot="test", new_id=lambda: secrets.token_hex(13).upper()) as (store, _):
+        return await store.write(_pause)
+
+
+def _pause(tx: Transaction) -> str:
+    execution = lifecycle.begin(tx, tx.new_id(), "gone", {}, lane="test", priority=1, principal_id=None, now=1)
+    tx.executions.set_status(execution.id, ExecutionStatus.PAUSED, None, 1)
+    cursor = tx.executions.cursors(execution.id)[0]
+    wait = Wait(tx.new_id(), execution.id, cursor.id, WaitKind.APPROVAL, "May I?", (), 1, None)
+    tx.waits.add(wait)
+    return wait.id
