@@ -85,9 +85,10 @@ def request(
         connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
         response = connection.getresponse()
         return Answer(response.status, json.loads(response.read()))
-    except (OSError, HTTPException, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or "it does not answer"
-        raise DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START) from error
+    except OSError as error:
+        raise _unreachable(url, error.strerror or str(error) or "it does not answer") from error
+    except (HTTPException, ValueError) as error:
+        raise _unreachable(url, "what answers there is not Arvis") from error
     finally:
         connection.close()
 
@@ -116,5 +117,8 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
                 return AccessError(message, fix=fix, code=code)
             return ArvisError(message, fix=fix, code=code)
         case _:
-            why = f"what answers there is not Arvis (status {answer.status})"
-            return DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START)
+            return _unreachable(url, f"what answers there is not Arvis (status {answer.status})")
+
+
+def _unreachable(url: str, why: str) -> DaemonUnreachable:
+    return DaemonUnreachable(f"The daemon cannot be reached at {url}", why=why, fix=_START)

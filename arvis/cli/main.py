@@ -7,6 +7,7 @@ A command's module is imported when the command is asked for: `arvis.app` alone 
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from typing import Any, NamedTuple
 
@@ -55,6 +56,10 @@ class LazyCommands(TyperGroup):
 
 def main() -> None:
     """The entry point of the package; leaves by `SystemExit`."""
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal's encoding lacks is shown as "?", and ends no command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app = new_app(cls=LazyCommands)
     app.callback()(_arvis)
     try:

@@ -33,11 +33,12 @@ class SqliteSnapshots:
         try:
             if connection is None:
                 connection = await self._open()
-            await connection.execute("BEGIN")
             try:
+                # Inside, because a reader that is cancelled here has begun all the same.
+                await connection.execute("BEGIN")
                 yield _SqliteSnapshot(connection, self._queries)
             finally:
-                await connection.execute("ROLLBACK")
+                await connection.rollback()
         finally:
             self._idle.put_nowait(connection)
 

@@ -1,0 +1,171 @@
+"""What goes wrong ends with its exit code and what / why / fix on standard error, never with a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.acceptance.daemon import Daemon, arvis, running_daemon
+
+Done = subprocess.CompletedProcess[str]
+
+
+def complaint(done: Done, code: int) -> str:
+    """What a command that failed with this code said to its user."""
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    with running_daemon(tmp_path_factory.mktemp("cli")) as daemon:
+        yield daemon
+
+
+# -- 2: wrong use or bad configuration ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments", [("dance",), ("jobs", "list", "--status", "odd"), ("explain",), ("chat", "--nonsense")]
+)
+def test_wrong_use(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert "Usage: arvis" in complaint(arvis(*arguments, cwd=tmp_path), 2)
+
+
+def test_a_bad_configuration_is_named_by_key_and_line(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("web:\n  prot: 80\n")
+    said = complaint(arvis("run", "--data", "data", cwd=tmp_path), 2)
+    assert "`web.prot` is not a known key\n" in said
+    assert "\n  why: `web.prot` is set in config.yaml, line 2." in said
+    assert "\n  fix: Did you mean `web.port`?" in said
+    assert not (tmp_path / "data").exists()
+
+
+def test_roles_that_do_not_exist(tmp_path: Path) -> None:
+    assert "`roles` must name some of connectors, workers" in complaint(
+        arvis("run", "--roles", "web,x", cwd=tmp_path), 2
+    )
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = arvis("run", "--data", "data", cwd=tmp_path, environ={"ARVIS__WEB__PORT": port})
+    last = [line for line in complaint(done, 2).splitlines() if not line.startswith("{")]
+    assert last[0] == f"The web server cannot listen at 127.0.0.1 port {port}."
+    assert last[2].startswith("  fix: Set web.port in config.yaml")
+    assert not (tmp_path / "data" / "address").exists()
+
+
+# -- 3: data folder in use ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["run", "migrate"])
+def test_a_second_one_on_the_same_data_folder(daemon: Daemon, command: str) -> None:
+    said = complaint(daemon.arvis(command), 3)
+    assert said.startswith(f"The data folder {daemon.data} is in use\n  why: process {daemon.pid} holds it.\n  fix: ")
+
+
+# -- 4: daemon not reachable --------------------------------------------------------------------------------
+
+
+def test_a_folder_in_which_no_daemon_ever_ran(tmp_path: Path) -> None:
+    said = complaint(arvis("jobs", "list", "--data", "data", cwd=tmp_path), 4)
+    assert f"why: there is no {tmp_path / 'data' / 'api-key'}\n  fix: Start it with `arvis run`" in said
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_daemon_that_was_killed_and_one_that_stopped(tmp_path: Path) -> None:
+    with running_daemon(tmp_path) as daemon:
+        daemon.kill()
+        assert (daemon.data / "address").exists()
+        assert f"cannot be reached at {daemon.url}\n  why: Connection refused" in complaint(daemon.arvis("login"), 4)
+        assert doctor(daemon) == (0, {"daemon": "warn"})
+        daemon.start()
+        assert daemon.login_link == ""
+        assert daemon.stop() == ""
+        assert not (daemon.data / "address").exists()
+        complaint(daemon.arvis("chat", "hi"), 4)
+        check_the_doctor_finds_what_is_wrong(daemon)
+
+
+def doctor(daemon: Daemon) -> tuple[int, dict[str, str]]:
+    """The exit code, and the checks that are not ok; that no account is configured is known."""
+    done = daemon.arvis("doctor", "--json")
+    assert done.stderr == ""
+    checks = json.loads(done.stdout)["checks"]
+    found = {check["check"]: check["status"] for check in checks if check["status"] != "ok"}
+    assert found.pop("configuration") == "warn"
+    return done.returncode, found
+
+
+def check_the_doctor_finds_what_is_wrong(daemon: Daemon) -> None:
+    """In a copy of a used data folder whose daemon has stopped."""
+    daemon.data.chmod(0o755)
+    database = daemon.data / "arvis.db"
+    with contextlib.closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("INSERT INTO migrations VALUES ('9999_later', 'x', 0)")
+    assert doctor(daemon) == (1, {"data_folder": "warn", "database": "fail", "daemon": "warn"})
+    assert "written by a newer Arvis\n  why: it has the migration 9999_later" in complaint(daemon.arvis("migrate"), 1)
+    database.write_bytes(b"no database at all".ljust(4096))
+    told = daemon.arvis("doctor")
+    assert told.returncode == 1
+    assert (
+        f"fail  The database {database} cannot be read\n      why: file is not a database\n      fix: " in told.stdout
+    )
+
+
+def test_the_doctor_in_an_empty_folder(tmp_path: Path) -> None:
+    done = arvis("doctor", "--data", "data", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "warn  No daemon is running\n      fix: Start it with `arvis run`.\n" in done.stdout
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_doctor_on_a_bad_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("web:\n  prot: 80\n")
+    done = arvis("doctor", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "fail  The configuration cannot be used: `web.prot`" in done.stdout
+
+
+# -- 1: everything else -------------------------------------------------------------------------------------
+
+
+def test_a_key_that_the_daemon_does_not_know(daemon: Daemon, tmp_path: Path) -> None:
+    (tmp_path / "address").write_text(daemon.url)
+    (tmp_path / "api-key").write_text("wrong")
+    said = complaint(arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path), 1)
+    assert f"fix: Name the data folder of the daemon at {daemon.url} with --data." in said
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Another program at the address of the daemon."""
+
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+        self.wfile.write(b"<html>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_another_program_at_the_address_is_not_the_daemon(tmp_path: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        (tmp_path / "address").write_text(f"http://127.0.0.1:{server.server_port}")
+        (tmp_path / "api-key").write_text("key")
+        said = complaint(arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path), 4)
+        server.shutdown()
+    assert "why: what answers there is not Arvis" in said

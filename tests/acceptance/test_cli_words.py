@@ -1,0 +1,132 @@
+"""The words of the command line that no running daemon is needed for."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+import typer
+
+from arvis.cli import narrative, printing
+from arvis.cli.failures import exit_code, known_in
+from arvis.cli.main import COMMANDS, LazyCommands
+from arvis.cli.streaming import Preview
+from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse, SchemaTooNew
+
+
+def timeline(status: str, **changes: Any) -> dict[str, Any]:
+    steps = changes.pop("steps", [])
+    base = {"messageId": "M", "status": status, "reason": None, "agent": "helper", "job": None, "createdAt": 1000}
+    return base | {"steps": steps, "answers": [], "inputTokens": 0, "outputTokens": 0, "costUsd": 0.0} | changes
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            timeline("dropped", reason="not_paired", agent=None),
+            "Not answered: this agent has risky tools and this person",
+        ),
+        (timeline("expired"), "Not answered (expired): no reason is known."),
+        (timeline("failed", job={"reason": "odd", "error": "it broke"}), "Not answered (failed): odd: it broke."),
+        (timeline("failed", reason="fallback"), "Not answered (failed): no reason is known."),
+        (timeline("cancelled", reason="stopped"), "Not answered (cancelled): a person stopped it (stopped)."),
+        (timeline("waiting"), "Not answered yet: a person has to decide first (`arvis waits list`)."),
+        (timeline("running"), "Not answered yet: helper is at work on it."),
+        (timeline("queued"), "Not answered yet: it waits in the queue for helper."),
+        (
+            timeline("queued", steps=[{"step": "retried", "at": 1500, "error": "x", "runAt": 62_000}]),
+            "Not answered yet: it waits in the queue for helper, next try at 0:01:01.",
+        ),
+    ],
+)
+def test_the_first_sentence_says_why(given: dict[str, Any], sentence: str) -> None:
+    assert narrative.verdict(given).startswith(sentence)
+
+
+def test_a_story_of_trouble() -> None:
+    steps = [
+        {"step": "started", "at": 1001, "job": "J", "claim": 2},
+        {"step": "recovered", "at": 1002, "job": "J", "crashes": 1},
+        {"step": "retried", "at": 1003, "error": "no answer", "runAt": 61_003},
+        {"step": "snoozed", "at": 1004, "reason": "rate_limit", "runAt": 3_662_000},
+        {"step": "delivery", "at": 1005, "part": 0, "seq": 1, "state": "failed", "platformId": None, "error": "gone"},
+        {"step": "unheard_of", "at": 1006, "what": "ever", "empty": None},
+    ]
+    assert list(narrative.story(timeline("answered", steps=steps, answers=["M", "N"]))) == [
+        "0.001 s  work began again (start 2)",
+        "0.002 s  the process had died at this work (1 so far); taken up again",
+        "0.003 s  failed, next try at 0:01:00: no answer",
+        "0.004 s  postponed to 1:01:01: rate_limit",
+        "0.005 s  part 1 of the answer: failed: gone",
+        "0.006 s  unheard_of: what ever",
+        "One answer for 2 messages: M, N.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ArvisError("x"), 1),
+        (SchemaTooNew("x"), 1),
+        (ConfigError("x"), 2),
+        (DataFolderInUse("x"), 3),
+        (DaemonUnreachable("x"), 4),
+    ],
+)
+def test_exit_codes(error: ArvisError, code: int) -> None:
+    assert exit_code(error) == code
+
+
+def test_a_group_is_known_when_all_of_it_is() -> None:
+    inner, other = ConfigError("a"), DataFolderInUse("b")
+    assert known_in(ExceptionGroup("", [ExceptionGroup("", [inner]), other])) == [inner, other]
+    assert known_in(ExceptionGroup("", [inner, ValueError()])) is None
+
+
+def test_a_preview_shows_each_attempt_and_ends_with_the_answer() -> None:
+    out = io.StringIO()
+    preview = Preview(out.write)  # type: ignore[arg-type]
+    for offset, text in [(0, "one"), (0, "o"), (1, "ne \x1b[2Jt"), (999, "lost")]:
+        preview.piece(offset, text)
+    preview.end("one \x1b[2Jtwo")
+    assert out.getvalue() == "one\none [2Jtwo\n"
+    preview.end("other")
+    preview.end(None)
+    assert out.getvalue() == "one\none [2Jtwo\n\nother\n\n"
+
+
+def test_a_preview_of_nothing_prints_the_answer_alone() -> None:
+    out = io.StringIO()
+    Preview(out.write).end(None)  # type: ignore[arg-type]
+    Preview(out.write).end("one")  # type: ignore[arg-type]
+    assert out.getvalue() == "one\n"
+
+
+def test_nothing_steers_the_terminal() -> None:
+    assert printing.plain("a\x1b]0;x\x07\u202eb\n\tc\r") == "a]0;xb\n\tc"
+    assert printing.one_line("a\n b" + "c" * 100, 10) == "a bcccccc…"
+    assert printing.one_line(None) == printing.one_line("") == "-"
+
+
+def test_every_command_takes_config_and_data_and_says_what_it_does() -> None:
+    group = typer.main.get_command(typer.Typer(cls=LazyCommands, callback=lambda: None))
+    for name, command in commands(group):
+        assert command.get_short_help_str(200), name
+        assert {"--config", "--data"} <= {option for item in command.params for option in item.opts}, name
+
+
+def test_the_table_tells_what_the_groups_tell() -> None:
+    for name in ("jobs", "waits"):
+        found: Any = LazyCommands(name="arvis").get_command(None, name)
+        assert found.help == COMMANDS[name].help
+
+
+def commands(group: Any, path: str = "") -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        inner = commands(command, f"{path}{name} ") if hasattr(command, "list_commands") else [(path + name, command)]
+        found += inner
+    return found
