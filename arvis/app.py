@@ -112,9 +112,7 @@ async def _start_roles(stack: AsyncExitStack, base: Base, supervisor: Supervisor
 
 
 @asynccontextmanager
-async def _open_base(
-    config: Config, folder: DataFolder, clock: SystemClock, new_id: IdMaker
-) -> AsyncIterator[Base]:
+async def _open_base(config: Config, folder: DataFolder, clock: SystemClock, new_id: IdMaker) -> AsyncIterator[Base]:
     database = database_of(config)
     applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
     async with open_store(database, boot=folder.boot_id, new_id=new_id) as (store, insights):
@@ -155,9 +153,7 @@ def _build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
         random=random.random,
     )
     graph = agent_graph(store=base.store, runner=runner, reply_bytes=config.limits.reply_bytes)
-    engine = Engine(
-        store=base.store, graphs={graph.name: graph}, clock=base.clock, bus=base.bus, new_id=base.new_id
-    )
+    engine = Engine(store=base.store, graphs={graph.name: graph}, clock=base.clock, bus=base.bus, new_id=base.new_id)
     router = Router(
         fallback=config.routing.fallback,
         conductor_channel=config.routing.conductor_channel,
@@ -187,9 +183,7 @@ def _build_web(base: Base, flow: MessageFlow, supervisor: Supervisor) -> WebServ
 # -- roles -------------------------------------------------------------------------------------------------
 
 
-async def _work(
-    base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up
-) -> None:
+async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up) -> None:
     """The workers: run jobs until cancelled, then drain."""
     settings = base.config.queue
     deliverer = Deliverer(store=base.store, connectors=connectors, clock=base.clock)

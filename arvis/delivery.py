@@ -30,7 +30,9 @@ class Deliverer:
             return GiveUp("no_delivery", "the delivery of this job does not exist")
         connector = self._connectors.get((delivery.address.platform, delivery.address.connector))
         if connector is None:
-            return GiveUp("no_connector", f"no connector {delivery.address.platform}/{delivery.address.connector} is set up")
+            return GiveUp(
+                "no_connector", f"no connector {delivery.address.platform}/{delivery.address.connector} is set up"
+            )
         if delivery.state is DeliveryState.SENDING:
             return GiveUp("interrupted", "the process died while this was being sent: it may have arrived")
         if not connector.capabilities.safe_resend:

@@ -62,7 +62,7 @@ class MessageFlow:
 
     async def stop(self, address: Address, by: str) -> int:
         """Cancel the turns that run in this place."""
-        stopped = await self._store.write(stop_turns, address, self._clock.now())
+        stopped = await self._store.write(stop_turns, address, by, self._clock.now())
         for turn in stopped:
             turns.announce_cancelled(self._bus, turn)
         return len(stopped)
@@ -206,7 +206,9 @@ def accept(
         return Received(known.id, known.status, known.reason or "", duplicate=True)
     sender = message.sender
     principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
-    accepted = turns.begin_turn(tx, message, routed.agent, routed.reason, principal, files, now)
+    accepted = turns.begin_turn(
+        tx, message, agent=routed.agent, route=routed.reason, principal=principal, attachments=files, now=now
+    )
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 
 
@@ -222,13 +224,13 @@ def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
     return tx.messages.of_turn(execution_id)
 
 
-def stop_turns(tx: Transaction, address: Address, now: int) -> list[CancelledTurn]:
+def stop_turns(tx: Transaction, address: Address, by: str, now: int) -> list[CancelledTurn]:
     """Cancel what runs, or waits to run again, in this place; turns that have not begun stay."""
     stopped = []
     for conversation in tx.conversations.in_place(address):
         head = tx.jobs.head_of_lane(conversation.lane)
         if head is not None and head.execution_id is not None:
-            stopped.append(turns.cancel_turn(tx, head.execution_id, now))
+            stopped.append(turns.cancel_turn(tx, head.execution_id, by, now))
     return stopped
 
 

@@ -47,7 +47,9 @@ class StoreOperations:
 def _retry(tx: Transaction, job_id: str, now: int) -> list[StoredMessage]:
     job = _job(tx, job_id)
     if tx.jobs.requeue(job_id, now) is None:
-        raise Conflict(f"The job {job_id} has not failed", why=f"it is {job.status}", fix="only failed jobs are retried")
+        raise Conflict(
+            f"The job {job_id} has not failed", why=f"it is {job.status}", fix="only failed jobs are retried"
+        )
     if job.delivery_id is not None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
     if job.execution_id is None:
@@ -60,9 +62,11 @@ def _retry(tx: Transaction, job_id: str, now: int) -> list[StoredMessage]:
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     job = _job(tx, job_id)
     if job.status not in LIVE:
-        raise Conflict(f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here")
+        raise Conflict(
+            f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here"
+        )
     if job.execution_id is not None:
-        return turns.cancel_turn(tx, job.execution_id, now)
+        return turns.cancel_turn(tx, job.execution_id, "an operator", now)
     tx.jobs.cancel(job_id, now)
     if job.delivery_id is not None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.FAILED, now, error="cancelled")

@@ -55,9 +55,7 @@ class Place:
 class Router:
     """The rules with their configuration. `owners` maps a platform to user ids with full rights."""
 
-    def __init__(
-        self, *, fallback: str, conductor_channel: str | None, owners: Mapping[str, Collection[str]]
-    ) -> None:
+    def __init__(self, *, fallback: str, conductor_channel: str | None, owners: Mapping[str, Collection[str]]) -> None:
         self._fallback = fallback
         self._conductor_channel = conductor_channel
         self._owners = owners

@@ -12,12 +12,11 @@ from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
-from arvis.domain.conversations import Conversation
+from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.events import JobSettled, StatusChanged
 from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
-    Address,
     Attachment,
     Delivery,
     DeliveryState,
@@ -53,6 +52,7 @@ def priority_of(agent: Agent, role: PrincipalRole) -> Priority:
 def begin_turn(
     tx: Transaction,
     incoming: IncomingMessage,
+    *,
     agent: Agent,
     route: str,
     principal: Principal,
@@ -61,7 +61,7 @@ def begin_turn(
 ) -> StoredMessage:
     """Conversation, user message, execution and job: a message that is accepted is one that will be answered."""
     conversation = tx.conversations.open(agent.id, incoming.address, now)
-    message = replace(_user_message(tx, incoming, agent, principal, conversation, now), route=route)
+    message = replace(_user_message(tx, incoming, conversation, principal, now), route=route)
     wait = tx.waits.open_in_lane(conversation.lane, WaitKind.USER)
     asked = tx.executions.get(wait.execution_id) if wait else None
     if wait and asked and asked.principal_id == principal.id:
@@ -70,28 +70,30 @@ def begin_turn(
         message = replace(message, execution_id=asked.id, position=joined[-1].position + 1 if joined else 1)
         lifecycle.answer(tx, wait.id, Answer({"decision": "answer", "text": incoming.content}, principal.id), now)
     else:
-        message = _queue_turn(tx, message, agent, principal, conversation, now)
+        message = _queue_turn(tx, message, agent, principal, now=now)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.messages.attach(message.id, attachments)
     return message
 
 
 def _queue_turn(
-    tx: Transaction, message: StoredMessage, agent: Agent, principal: Principal, conversation: Conversation, now: int
+    tx: Transaction, message: StoredMessage, agent: Agent, principal: Principal, *, now: int
 ) -> StoredMessage:
     priority = priority_of(agent, principal.role)
+    conversation_id = message.conversation_id or ""
+    lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
         tx,
         tx.new_id(),
         agent.graph,
-        new_turn_state(agent.id, message.address, conversation.id),
-        lane=conversation.lane,
+        new_turn_state(agent.id, message.address, conversation_id),
+        lane=lane,
         priority=priority,
         principal_id=principal.id,
         now=now,
     )
     job = NewJob.answer(
-        conversation.lane,
+        lane,
         priority,
         agent_id=agent.id,
         principal_id=principal.id,
@@ -104,12 +106,7 @@ def _queue_turn(
 
 
 def _user_message(
-    tx: Transaction,
-    incoming: IncomingMessage,
-    agent: Agent,
-    principal: Principal,
-    conversation: Conversation,
-    now: int,
+    tx: Transaction, incoming: IncomingMessage, conversation: Conversation, principal: Principal, now: int
 ) -> StoredMessage:
     return StoredMessage(
         id=tx.new_id(),
@@ -121,7 +118,7 @@ def _user_message(
         address=incoming.address,
         principal_id=principal.id,
         user_name=incoming.sender.name,
-        agent_id=agent.id,
+        agent_id=conversation.agent_id,
         execution_id=None,
         turn=None,
         created_at=now,
@@ -155,7 +152,7 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
     )
     tx.messages.add(reply)
     tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
-    deliver(tx, reply, [message.id for message in asked], agent, execution.priority, now)
+    deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
     return asked
 
 
@@ -167,14 +164,16 @@ class CancelledTurn:
     jobs: Sequence[str]
 
 
-def cancel_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
-    """End a turn at somebody's word; its notice says so."""
+def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> CancelledTurn:
+    """End a turn at somebody's word; its notice says so, its timeline who."""
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
     if execution is None:
         return CancelledTurn([], jobs)
     ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
-    return CancelledTurn(end_turn(tx, execution, ending, now), jobs)
+    asked = end_turn(tx, execution, ending, now)
+    tx.timeline.note([message.id for message in asked], "stopped", {"by": by}, now)
+    return CancelledTurn(asked, jobs)
 
 
 def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
@@ -205,12 +204,12 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     )
     tx.messages.add(notice)
     agent = tx.agents.get(notice.agent_id or "")
-    deliver(tx, notice, [], agent, execution.priority, now)
+    deliver(tx, notice, agent=agent, answers=[], priority=execution.priority, now=now)
     tx.executions.save(replace(execution, state={**execution.state, "told": True}))
 
 
 def deliver(
-    tx: Transaction, message: StoredMessage, answers: Sequence[str], agent: Agent | None, priority: int, now: int
+    tx: Transaction, message: StoredMessage, *, agent: Agent | None, answers: Sequence[str], priority: int, now: int
 ) -> None:
     """Messages leave only as deliveries: a row and a job in the lane of the address."""
     delivery = Delivery(
@@ -228,4 +227,3 @@ def deliver(
     )
     tx.deliveries.add(delivery)
     tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)
-

@@ -59,14 +59,18 @@ class Api:
 def connect(config: Path | None, data: Path | None) -> Api:
     """The daemon of this data folder. Raises `DaemonUnreachable` when it has never run."""
     settings = load(config, data, os.environ)
-    return Api(url=daemon_url(settings), key=_line(api_key_file(settings.data_dir)))
+    file = api_key_file(settings.data_dir)
+    key = _left_in(file)
+    if key is None:
+        raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START)
+    return Api(url=daemon_url(settings), key=key)
 
 
 def daemon_url(config: Config) -> str:
     """Where the daemon serves, else where the configuration says that it would."""
-    file = address_file(config.data_dir)
-    if file.exists():
-        return _line(file)
+    url = _left_in(address_file(config.data_dir))
+    if url is not None:
+        return url
     web = config.web
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(web.host.strip("[]"), web.host.strip("[]"))  # noqa: S104
     return f"http://[{host}]:{web.port}" if ":" in host else f"http://{host}:{web.port}"
@@ -97,12 +101,12 @@ def _joined(path: tuple[str, ...]) -> str:
     return "/" + "/".join(quote(part, safe="") for part in path)
 
 
-def _line(file: Path) -> str:
-    """The one line of a file that the daemon left."""
+def _left_in(file: Path) -> str | None:
+    """The one line of a file that the daemon leaves; None when there is no such file."""
     try:
         return file.read_text(encoding="utf-8").strip()
-    except FileNotFoundError as error:
-        raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START) from error
+    except FileNotFoundError:
+        return None
     except OSError as error:
         fix = "Run this command as the user that runs the daemon."
         raise ConfigError(f"{file} cannot be read", why=error.strerror or "", fix=fix) from error

@@ -20,4 +20,8 @@ class Conversation:
     @property
     def lane(self) -> str:
         """Turns of one conversation run one at a time, in order."""
-        return f"conversation:{self.id}"
+        return conversation_lane(self.id)
+
+
+def conversation_lane(conversation_id: str) -> str:
+    return f"conversation:{conversation_id}"

@@ -91,7 +91,15 @@ class NewJob:
 
     @classmethod
     def answer(
-        cls, lane: str, priority: int, *, agent_id: str, principal_id: str, message_id: str, execution_id: str, tokens: int
+        cls,
+        lane: str,
+        priority: int,
+        *,
+        agent_id: str,
+        principal_id: str,
+        message_id: str,
+        execution_id: str,
+        tokens: int,
     ) -> NewJob:
         """The turn of a conversation: at once the `advance` job of the turn's execution."""
         return cls(

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 Fact = Callable[[Transaction], None]
 
 
-class EffectInterrupted(Exception):  # noqa: N818 a state of affairs, not an error: the engine asks a person
+class EffectInterrupted(Exception):
     """An effect that must not be repeated was begun by a process that died: it may have happened."""
 
     def __init__(self, name: str) -> None:

@@ -81,9 +81,7 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
     execution = tx.executions.get(execution_id)
     if execution is None or execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
         return []
-    cancelled = [
-        job.id for job in tx.jobs.live_of_execution(execution_id) if tx.jobs.cancel(job.id, now) is not None
-    ]
+    cancelled = [job.id for job in tx.jobs.live_of_execution(execution_id) if tx.jobs.cancel(job.id, now) is not None]
     for child in tx.executions.children_of(execution_id):
         cancelled += cancel(tx, child.id, now)
     tx.waits.close(execution_id, now)

@@ -168,16 +168,16 @@ class Progress:
         """Everything since the last commit: history, state, positions, questions, children, facts."""
         tx.executions.save(self.execution)
         tx.executions.add_steps(self._steps)
-        tx.executions.drop_cursors(
-            self.execution.id, [cursor_id for cursor_id in self.committed - self.cursors.keys()]
-        )
+        tx.executions.drop_cursors(self.execution.id, list(self.committed - self.cursors.keys()))
         for cursor_id in self._changed & self.cursors.keys():
             tx.executions.put_cursor(self.cursors[cursor_id])
         for wait in self._waits:
             tx.waits.add(wait)
         for child, cursor in self._children:
             tx.executions.add(child, cursor)
-            tx.jobs.add(NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now())
+            tx.jobs.add(
+                NewJob.advance(child.id, child.lane, child.priority, principal_id=child.principal_id), self.now()
+            )
         for fact in self._facts:
             fact(tx)
 

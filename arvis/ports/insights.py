@@ -93,7 +93,9 @@ class Insights(Protocol):
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
 
-    async def conversation_messages(self, conversation_id: str, *, limit: int, cursor: str | None) -> Page[StoredMessage]: ...
+    async def conversation_messages(
+        self, conversation_id: str, *, limit: int, cursor: str | None
+    ) -> Page[StoredMessage]: ...
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         """Parts of a channel above `seq`, in order, whatever their state."""

@@ -166,7 +166,7 @@ class Queue:
             if self._draining:
                 self._unfinished.append(job)
             raise
-        except Exception:  # noqa: BLE001 the job boundary: not even its end could be committed; the lease will tell
+        except Exception:
             log.exception("job_not_settled", job=job.id, kind=job.kind)
 
     async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
@@ -184,7 +184,7 @@ class Queue:
             return await handler.run(job)
         except LeaseLost:
             raise
-        except Exception as error:  # noqa: BLE001 the job boundary: whatever a handler throws becomes a retry
+        except Exception as error:
             log.exception("job_failed", job=job.id, kind=job.kind)
             return TryAgain(f"{type(error).__name__}: {error}")
 
@@ -275,9 +275,7 @@ def _extend(tx: Transaction, job_ids: Sequence[str], owner: str, lease_until: in
     return tx.jobs.extend(job_ids, owner, lease_until)
 
 
-def _postpone(
-    tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, handler: Handler | None, now: int
-) -> None:
+def _postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, handler: Handler | None, now: int) -> None:
     if not tx.jobs.settle(job, outcome, now):
         raise LeaseLost("The job was taken away while it ran")
     if handler is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from arvis.domain.jobs import Job, Pool
 from arvis.ports.clock import Clock
-from arvis.ports.store import Slots
+from arvis.ports.job_store import Slots
 
 
 class SlotKeeper:

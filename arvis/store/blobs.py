@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -26,12 +27,11 @@ class Blobs:
         if path.exists():
             return name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial = path.with_name(f"{path.name}.{os.getpid()}.{id(data):x}.part")
-        with partial.open("wb") as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        partial.replace(path)
+        Path(file.name).replace(path)
         _sync_folder(path.parent)
         _sync_folder(self._folder)
         return name

@@ -24,7 +24,7 @@ from arvis.domain.jobs import (
     pool_of,
     rank_of,
 )
-from arvis.ports.store import AddedJob, Slots
+from arvis.ports.job_store import AddedJob, Slots
 from arvis.store.session import Row, Session, dump
 
 
@@ -40,10 +40,7 @@ def job_of(row: Row) -> Job:
     )
 
 
-_PLAIN = (
-    "id priority rank lane position run_at attempts crashes claim owner key agent_id principal_id message_id "
-    "execution_id delivery_id tokens error reason merged_into created_at started_at finished_at lease_until"
-).split()
+_PLAIN = ["id", "priority", "rank", "lane", "position", "run_at", "attempts", "crashes", "claim", "owner", "key", "agent_id", "principal_id", "message_id", "execution_id", "delivery_id", "tokens", "error", "reason", "merged_into", "created_at", "started_at", "finished_at", "lease_until"]
 
 
 class SqlJobs:
@@ -135,6 +132,7 @@ class SqlJobs:
     def cancel(self, job_id: str, now: int) -> Job | None:
         job = self._locked(job_id)
         if job is None or job.status not in {JobStatus.PENDING, JobStatus.RUNNING}:
+            self._unlock(job)
             return None
         head = self._session.one("head_of_lane", lane=job.lane)
         self._session.execute("cancel_job", id=job_id, now=now)
@@ -145,6 +143,7 @@ class SqlJobs:
     def requeue(self, job_id: str, now: int) -> Job | None:
         job = self._locked(job_id)
         if job is None or job.status is not JobStatus.FAILED:
+            self._unlock(job)
             return None
         position, ready = self._enter(job.lane, now, now)
         self._session.execute(
@@ -157,6 +156,9 @@ class SqlJobs:
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
         self.lock([head.lane])
+        if head.principal_id is None or not self.held(head):
+            self._unlock(head)
+            return []
         tokens = head.tokens
         folded: list[Job] = []
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
@@ -179,8 +181,10 @@ class SqlJobs:
         return job_of(row) if row else None
 
     def wake(self, now: int) -> int:
-        self._session.notices.touched = True
-        return self._session.execute("wake_jobs", now=now)
+        woken = self._session.execute("wake_jobs", now=now)
+        self._session.notices.heads += woken
+        self._session.notices.look = True
+        return woken
 
     def held(self, job: Job) -> bool:
         return self._session.one("hold_job", id=job.id, owner=job.owner, claim=job.claim) is not None
@@ -213,7 +217,7 @@ class SqlJobs:
     def _announce(self, run_at: int, now: int) -> None:
         """A head has come to stand: claimable at once, or at `run_at`."""
         if run_at <= now:
-            self._session.notices.touched = True
+            self._session.notices.heads += 1
         else:
             self._session.notices.due(run_at)
 
@@ -223,6 +227,11 @@ class SqlJobs:
             self.lock([job.lane])
             job = self.get(job_id)
         return job
+
+    def _unlock(self, job: Job | None) -> None:
+        """Take back the row that the lock made for a lane in which nothing lives."""
+        if job is not None and self._session.locks_rows:
+            self._session.execute("drop_lane", lane=job.lane)
 
     # -- settlements ---------------------------------------------------------------------------------------
 
@@ -247,4 +256,6 @@ class SqlJobs:
         held = self._session.one(query, id=job.id, owner=job.owner, claim=job.claim, **values) is not None
         if held:
             self._session.notices.ended.append(job.id)
+        else:
+            self._unlock(job)
         return held

@@ -185,9 +185,7 @@ class SqlConversations:
         if row is not None:
             return conversation_of(row)
         conversation = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now)
-        self._session.execute(
-            "add_conversation", id=conversation.id, agent_id=agent_id, now=now, **place(address)
-        )
+        self._session.execute("add_conversation", id=conversation.id, agent_id=agent_id, now=now, **place(address))
         return conversation
 
     def get(self, conversation_id: str) -> Conversation | None:

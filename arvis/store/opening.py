@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from arvis.domain.errors import ConfigError
 from arvis.ports.insights import Insights
@@ -42,9 +43,7 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
         target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
     with contextlib.closing(connect(database.file, writing=True)) as connection:
-        return migrate(
-            SqliteTarget(connection=connection, backups=database.folder / "backups", now=now), available()
-        )
+        return migrate(SqliteTarget(connection=connection, backups=database.folder / "backups", now=now), available())
 
 
 @asynccontextmanager
@@ -56,7 +55,9 @@ async def open_store(database: Database, *, boot: str, new_id: IdMaker) -> Async
         sqlite.start()
         store: SqliteStore = sqlite
     else:
-        store = postgres_part("postgres").PostgresStore(url=database.url, name=boot, blobs=database.blobs, new_id=new_id)
+        store = postgres_part("postgres").PostgresStore(
+            url=database.url, name=boot, blobs=database.blobs, new_id=new_id
+        )
         insights = SqlInsights(postgres_part("postgres_reading").PostgresSnapshots(database.url))
     try:
         yield store, insights
@@ -65,7 +66,7 @@ async def open_store(database: Database, *, boot: str, new_id: IdMaker) -> Async
         await store.stop()
 
 
-def postgres_part(module: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 a module that may not be installed
+def postgres_part(module: str) -> Any:
     try:
         return importlib.import_module(f"arvis.store.{module}")
     except ModuleNotFoundError as missing:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.messages import Principal, PrincipalRole
-from arvis.ports.store import LoginSession
+from arvis.ports.repositories import LoginSession
 from arvis.store.session import Row, Session, dump
 
 
@@ -92,9 +92,7 @@ class SqlPrincipals:
             self._update(replace(known, role=role), now)
 
     def _update(self, principal: Principal, now: int) -> None:
-        self._session.execute(
-            "update_principal", id=principal.id, name=principal.name, role=principal.role, now=now
-        )
+        self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
 
 
 class SqlAgents:

@@ -21,7 +21,8 @@ from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.errors import StoreError
 from arvis.domain.jobs import Job
-from arvis.ports.store import Claimer, Slots, Transaction
+from arvis.ports.job_store import Claimer, Slots
+from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
 from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, load_queries
 from arvis.store.transaction import SqlTransaction
@@ -44,9 +45,7 @@ class PostgresSession:
 
     locks_rows = True
 
-    def __init__(
-        self, *, connection: psycopg.Connection[DictRow], queries: Mapping[str, str], new_id: IdMaker
-    ) -> None:
+    def __init__(self, *, connection: psycopg.Connection[DictRow], queries: Mapping[str, str], new_id: IdMaker) -> None:
         self.connection = connection
         self._queries = queries
         self.new_id = new_id
@@ -114,7 +113,7 @@ class PostgresStore:
     def attend(self, claimer: Claimer | None) -> None:
         self._claimer = claimer
 
-    async def wait_for_change(self, timeout: float) -> bool:  # noqa: ASYNC109 the port's meaning: wait at most
+    async def wait_for_change(self, timeout: float) -> bool:
         if self._listener is None or self._listener.closed:
             self._listener = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
             await self._listener.execute(f"LISTEN {CHANNEL}")

@@ -69,9 +69,7 @@ def load_queries(dialect: Dialect) -> dict[str, str]:
 
 def _parse(text: str, dialect: Dialect) -> dict[str, str]:
     parts = _HEADER.split(text)[1:]
-    return {
-        name: dialect.text(_without_comments(body)) for name, body in zip(parts[::2], parts[1::2], strict=True)
-    }
+    return {name: dialect.text(_without_comments(body)) for name, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _without_comments(body: str) -> str:
@@ -81,27 +79,31 @@ def _without_comments(body: str) -> str:
 
 @dataclass(slots=True)
 class Notices:
-    """What a transaction did that the queue must hear of: heads came to stand (`touched`), running jobs ended,
-    and the soonest time (ms) at which something wants attention."""
+    """What a transaction did that the queue must hear of: how many heads became claimable, whether somebody asks
+    for a claim in any case (`look`), which running jobs ended, and the soonest time (ms) that wants attention."""
 
-    touched: bool = False
+    heads: int = 0
+    look: bool = False
     ended: list[str] = field(default_factory=list)
     due_at: int | None = None
+
+    @property
+    def want_claim(self) -> bool:
+        return self.look or self.heads > 0 or bool(self.ended)
 
     def due(self, at: int) -> None:
         self.due_at = at if self.due_at is None else min(self.due_at, at)
 
-    def mark(self) -> tuple[bool, int, int | None]:
+    def mark(self) -> tuple[int, bool, int, int | None]:
         """Where a script begins, for `back_to` when it is rolled back alone."""
-        return self.touched, len(self.ended), self.due_at
+        return self.heads, self.look, len(self.ended), self.due_at
 
-    def back_to(self, mark: tuple[bool, int, int | None]) -> None:
-        self.touched, length, self.due_at = mark
+    def back_to(self, mark: tuple[int, bool, int, int | None]) -> None:
+        self.heads, self.look, length, self.due_at = mark
         del self.ended[length:]
 
     def clear(self) -> None:
-        self.touched, self.due_at = False, None
-        self.ended.clear()
+        self.back_to((0, False, 0, None))
 
 
 class Session(Protocol):

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-from arvis.ports.store import Claimer, Transaction
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
 from arvis.store.session import IdMaker, SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession, connect, store_error
@@ -74,7 +75,7 @@ class SqliteStore:
     def attend(self, claimer: Claimer | None) -> None:
         self._writer.attend(claimer)
 
-    async def wait_for_change(self, timeout: float) -> bool:  # noqa: ASYNC109 the port's meaning: wait at most
+    async def wait_for_change(self, timeout: float) -> bool:
         await asyncio.sleep(timeout)
         return False
 
@@ -108,8 +109,6 @@ class Reader(threading.Thread):
         self._connection.close()
 
 
-def _submission(
-    script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
-) -> Submission:
+def _submission(script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs) -> Submission:
     loop = asyncio.get_running_loop()
     return Submission(lambda transaction: script(transaction, *args, **kwargs), loop, loop.create_future())

@@ -54,5 +54,7 @@ class SqliteSession:
 def store_error(error: sqlite3.Error) -> StoreError:
     """What the database said, as an error of ours."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-        return DiskFull("Nothing can be written", why="the disk is full", fix="free some space; Arvis resumes by itself")
+        return DiskFull(
+            "Nothing can be written", why="the disk is full", fix="free some space; Arvis resumes by itself"
+        )
     return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

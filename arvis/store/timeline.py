@@ -84,7 +84,17 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
         yield _step(at, "delivery", **details)
 
 
-_CALL = ("account", "provider", "model", "input_tokens", "output_tokens", "cost_micros", "duration_ms", "error", "detail")
+_CALL = (
+    "account",
+    "provider",
+    "model",
+    "input_tokens",
+    "output_tokens",
+    "cost_micros",
+    "duration_ms",
+    "error",
+    "detail",
+)
 
 
 def _step(at: int, step: str, **data: Any) -> TimelineStep:

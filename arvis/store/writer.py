@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.jobs import Job
-from arvis.ports.store import Claimer, Slots, Transaction
+from arvis.ports.job_store import Claimer, Slots
+from arvis.ports.store import Transaction
 from arvis.store.sqlite_session import SqliteSession, store_error
 from arvis.store.transaction import SqlTransaction
 
@@ -40,32 +41,20 @@ class Submission:
 
     def run(self, transaction: Transaction) -> None:
         self.result = self.error = None
-        self.result = checked(self.script(transaction))
+        self.result = run_script(self.script, transaction)
 
     def resolve(self) -> None:
         """On the event loop. A waiter that was cancelled must not strand the others."""
         if self.future.done():
             return
-        if isinstance(self.error, StopIteration):
-            self.error = RuntimeError("a script raised StopIteration")
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
             self.future.set_result(self.result)
 
 
-def checked(result: Any) -> Any:
-    """Refuse what cannot be the result of a script: it would do its work after the commit."""
-    if inspect.iscoroutine(result):
-        result.close()
-        raise TypeError("a script is a plain function: it returned a coroutine")
-    if inspect.isgenerator(result) or inspect.isawaitable(result) or isinstance(result, sqlite3.Cursor):
-        raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
-    return result
-
-
 class _TransactionEnded(Exception):
-    """SQLite itself ended the transaction (disk full, interrupt): nothing of the group was kept."""
+    """SQLite itself ended the transaction: nothing of the group was kept."""
 
 
 class Writer(threading.Thread):
@@ -95,19 +84,22 @@ class Writer(threading.Thread):
             group = [first]
             try:
                 self._commit_group(group)
-            except _TransactionEnded:
+            except (_TransactionEnded, sqlite3.Error):
+                # Locked, full, interrupted: whatever it was, nobody of the group was answered yet.
+                self._roll_back()
                 self._commit_singly(group)
             answer(group)
-            self._checkpoint()
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            if self._changes() > (CHECKPOINT_IDLE if self._waiting.empty() else CHECKPOINT_BUSY):
+                self._checkpoint("PASSIVE")
+        self._checkpoint("TRUNCATE")
         self._connection.close()
 
     # -- one group -----------------------------------------------------------------------------------------
 
     def _commit_group(self, group: list[Submission]) -> None:
         """Run the first script and all that wait with it, then commit once."""
-        deadline = time.monotonic() + GROUP_SECONDS
         self._begin()
+        deadline = time.monotonic() + GROUP_SECONDS
         self._run_in_savepoint(group[0])
         while len(group) < GROUP_SIZE and time.monotonic() < deadline:
             try:
@@ -119,18 +111,14 @@ class Writer(threading.Thread):
                 break
             group.append(following)
             self._run_in_savepoint(following)
-        try:
-            self._claim_and_commit()
-        except sqlite3.Error as error:
-            self._roll_back()
-            raise _TransactionEnded from error
+        self._claim_and_commit()
 
     def _run_in_savepoint(self, submission: Submission) -> None:
         mark = self._session.notices.mark()
         self._connection.execute("SAVEPOINT script")
         try:
             submission.run(self._transaction)
-        except Exception as error:  # noqa: BLE001 a script's error belongs to its caller, not to the group
+        except Exception as error:
             if not self._connection.in_transaction:
                 raise _TransactionEnded from error
             self._connection.execute("ROLLBACK TO script")
@@ -158,38 +146,28 @@ class Writer(threading.Thread):
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            with contextlib.suppress(sqlite3.Error):  # then SQLite has done so itself
+                self._connection.execute("ROLLBACK")
 
     def _claim_and_commit(self) -> None:
-        notices = self._session.notices
-        claimer = self._claimer if notices.touched or notices.ended else None
-        reserved = claimer.reserve(notices.ended) if claimer else Slots(0, 0, 0)
-        jobs: list[Job] = []
-        try:
-            if claimer and reserved:
-                jobs = self._transaction.jobs.claim(reserved, *claimer.lease())
-            self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            jobs = []
-            raise
-        finally:
-            if claimer:
-                claimer.deliver(reserved, jobs)
-        if self._claimer and notices.due_at is not None:
-            self._claimer.due(notices.due_at)
+        commit = partial(self._connection.execute, "COMMIT")
+        claim_and_commit(self._claimer, self._session.notices, self._transaction.jobs, commit)
 
-    def _checkpoint(self) -> None:
-        changes = self._connection.total_changes - self._changes_at_checkpoint
-        if changes > (CHECKPOINT_IDLE if self._waiting.empty() else CHECKPOINT_BUSY):
-            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            self._changes_at_checkpoint = self._connection.total_changes
+    def _changes(self) -> int:
+        return self._connection.total_changes - self._changes_at_checkpoint
+
+    def _checkpoint(self, mode: str) -> None:
+        """Fold the log into the database. What cannot be folded now is as safe in the log."""
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+        self._changes_at_checkpoint = self._connection.total_changes
 
 
 def answer(group: list[Submission]) -> None:
     """Wake each event loop once for all of its submissions."""
     for loop in {submission.loop for submission in group}:
         mine = [submission for submission in group if submission.loop is loop]
-        if not loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_resolve_all, mine)
 
 

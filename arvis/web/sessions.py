@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from arvis.domain.errors import Unauthorised
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.ports.clock import Clock
-from arvis.ports.store import LoginSession, Store, Transaction
+from arvis.ports.repositories import LoginSession
+from arvis.ports.store import Store, Transaction
 from arvis.web.identity import OWNER_ID, PLATFORM, Identity, Role
 
 CODE_LIFE_MS = 10 * 60_000

@@ -18,7 +18,8 @@ from arvis.domain.jobs import Job, NewJob
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
-from arvis.ports.store import Slots, Store, Transaction
+from arvis.ports.job_store import Slots
+from arvis.ports.store import Store, Transaction
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)

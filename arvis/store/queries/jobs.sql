@@ -90,13 +90,13 @@ WHERE id = (
 RETURNING run_at;
 
 -- name: rescue_jobs
--- What runs under an older boot of this node, or under an expired lease of another. Our own boot knows what it
--- runs: a clock that jumps forward must not take its jobs away. The delays are those of queue.md.
+-- What runs under an older boot of this node, or under an expired lease. Our own are among these only when nobody
+-- here knows of them (the answer of their claim or of their end was lost). The delays are those of queue.md.
 UPDATE jobs
 SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1,
     run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
     ready = CASE WHEN crashes BETWEEN 1 AND 3 THEN 2 ELSE 1 END
-WHERE ready = 3 AND owner <> :boot AND (lease_until < :now OR node = :node)
+WHERE ready = 3 AND (lease_until < :now OR (node = :node AND owner <> :boot))
 RETURNING *;
 
 -- name: cancel_job
@@ -108,7 +108,7 @@ WHERE id = :id AND status IN ('pending', 'running');
 -- name: requeue_job
 UPDATE jobs
 SET status = 'pending', position = :position, ready = :ready, rank = :rank, run_at = :now, attempts = 0,
-    crashes = 0, reason = NULL, finished_at = NULL, merged_into = NULL
+    crashes = 0, error = NULL, reason = NULL, started_at = NULL, finished_at = NULL
 WHERE id = :id AND status = 'failed';
 
 -- name: delete_job
@@ -120,7 +120,9 @@ WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 
 -- name: merge_job
-UPDATE jobs SET status = 'done', merged_into = :head, finished_at = :now WHERE id = :id;
+UPDATE jobs
+SET status = 'done', merged_into = :head, finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
+WHERE id = :id;
 
 -- name: live_of_execution
 SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running') ORDER BY position LIMIT 100;
@@ -135,7 +137,9 @@ UPDATE jobs SET ready = 1 WHERE ready = 2 AND run_at <= :now;
 SELECT run_at FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT 1;
 
 -- name: prune_jobs
--- Ids begin with their time of making, so the oldest lie at the front of the primary key.
+-- Ids begin with their time of making, so the oldest lie at the front of the primary key. Only so many are looked
+-- at: a look that finds nothing must not read the whole table while everybody waits.
 DELETE FROM jobs WHERE id IN (
-    SELECT id FROM jobs WHERE finished_at IS NOT NULL AND finished_at < :before ORDER BY id LIMIT :limit
+    SELECT id FROM (SELECT id, finished_at FROM jobs ORDER BY id LIMIT 10000) AS oldest
+    WHERE finished_at < :before ORDER BY id LIMIT :limit
 );

@@ -23,7 +23,8 @@ from arvis.domain.jobs import (
     Snooze,
     rank_of,
 )
-from arvis.ports.store import AddedJob, Slots, Store, Transaction
+from arvis.ports.job_store import AddedJob, Slots
+from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_records import RecordCases
 from arvis.testing.conformance.store_scripts import (
     BOOT,
@@ -75,7 +76,7 @@ class JobCases(RecordCases):
     @pytest.mark.parametrize(
         ("slots", "expected"),
         [
-            (Slots(4, 3, 2), "iii b" " dd"),
+            (Slots(4, 3, 2), "iii b dd"),
             (Slots(3, 1, 0), "iii"),
             (Slots(0, 0, 3), "ddd"),
             (Slots(6, 1, 0), "iii b"),

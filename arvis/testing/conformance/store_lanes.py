@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, JobStatus, Retry, Snooze
-from arvis.ports.store import Slots, Store
+from arvis.ports.job_store import Slots
+from arvis.ports.store import Store
 from arvis.testing.conformance.store_jobs import JobCases
 from arvis.testing.conformance.store_scripts import (
     NOW,

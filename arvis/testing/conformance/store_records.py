@@ -12,7 +12,8 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.errors import StoreError
 from arvis.domain.executions import Answer, Effect, EffectState, Step, Wait, WaitKind
 from arvis.domain.messages import Address, Attachment, DeliveryState, MessageStatus, Principal, PrincipalRole, Role
-from arvis.ports.store import AddedJob, Store, Transaction
+from arvis.ports.job_store import AddedJob
+from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import (
     AGENT,
     NOW,
@@ -94,7 +95,9 @@ class RecordCases(TransactionCases):
                 tx.messages.add(said(f"asked-{execution}", execution=execution, conversation=conversation.id))
             for execution in ("turn-2", "turn-1"):
                 turn = tx.conversations.next_turn(conversation.id, NOW)
-                reply = said(f"reply-{execution}", role=Role.ASSISTANT, execution=execution, conversation=conversation.id)
+                reply = said(
+                    f"reply-{execution}", role=Role.ASSISTANT, execution=execution, conversation=conversation.id
+                )
                 tx.messages.add(replace(reply, turn=turn, position=1))
                 tx.messages.settle_turn(
                     execution, MessageStatus.ANSWERED, reason=None, turn=turn, reply_id=f"reply-{execution}"

@@ -6,7 +6,8 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Cursor, Execution, ExecutionStatus
 from arvis.domain.jobs import Job, JobKind, NewJob, Outcome
 from arvis.domain.messages import Address, Delivery, DeliveryState, MessageStatus, Role, StoredMessage
-from arvis.ports.store import AddedJob, Slots, Transaction
+from arvis.ports.job_store import AddedJob, Slots
+from arvis.ports.store import Transaction
 
 #: The time of every case (ms); later times are counted from it.
 NOW = 1_800_000_000_000

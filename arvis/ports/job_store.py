@@ -1,0 +1,130 @@
+"""The queue's mechanism as a contract (queue.md), and the queue as the store sees it.
+
+All times are integer milliseconds. `JobStore` is one repository of a `Transaction` (`ports/store.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from arvis.domain.jobs import Job, NewJob, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class AddedJob:
+    """`created` is False when a job with the same key was there already; `id` is then that job's."""
+
+    id: str
+    position: int
+    created: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How many jobs may be claimed now: `work` for interactive and background together, of which at most
+    `background` for background, and `delivery`."""
+
+    work: int
+    background: int
+    delivery: int
+
+    def __bool__(self) -> bool:
+        return self.work > 0 or self.delivery > 0
+
+
+class JobStore(Protocol):
+    """The queue's mechanism (queue.md); `arvis/queue` is its policy."""
+
+    def lock(self, lanes: Sequence[str]) -> None:
+        """Take these lanes in a fixed order. A script that touches two lanes calls it first."""
+        ...
+
+    def add(self, job: NewJob, now: int) -> AddedJob: ...
+
+    def get(self, job_id: str) -> Job | None: ...
+
+    def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
+        """Lease ready heads of lanes, the lowest rank first; the claim commits the start of each."""
+        ...
+
+    def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
+        """Renew leases; the ids that are still held."""
+        ...
+
+    def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
+        """End or postpone a claimed job; False when the lease was lost, and then nothing was changed."""
+        ...
+
+    def rescue(self, node: str, boot: str, now: int) -> list[Job]:
+        """Return to the queue what runs under an older boot of this node or an expired lease; adds one to
+        the crashes of each. Whoever renews leases does so before, in the same script: then nothing that is known to
+        run is taken, however the clock jumps."""
+        ...
+
+    def cancel(self, job_id: str, now: int) -> Job | None:
+        """End a pending or running job as cancelled; None when it is neither. A running worker loses its
+        lease by this."""
+        ...
+
+    def requeue(self, job_id: str, now: int) -> Job | None:
+        """Put a failed job at the tail of its lane with fresh counters; None when it has not failed."""
+        ...
+
+    def delete(self, job_id: str) -> bool:
+        """Remove a job that is not live."""
+        ...
+
+    def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
+        """End the waiting followers of the same principal that stand directly behind `head` as merged into
+        it, within the limits (which count `head`); the folded jobs in order. None when the lease was lost."""
+        ...
+
+    def live_of_execution(self, execution_id: str) -> list[Job]:
+        """Its jobs that wait or run."""
+        ...
+
+    def head_of_lane(self, lane: str) -> Job | None:
+        """The one job of a lane that may run or runs."""
+        ...
+
+    def wake(self, now: int) -> int:
+        """Make heads claimable whose time has come (how many), and let this commit claim."""
+        ...
+
+    def held(self, job: Job) -> bool:
+        """Whether this claim still holds; asked before each commit on the way, so that a lost lease commits
+        nothing."""
+        ...
+
+    def next_due(self) -> int | None:
+        """The soonest time at which a waiting head becomes claimable."""
+        ...
+
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` jobs that ended before this time; how many."""
+        ...
+
+
+class Claimer(Protocol):
+    """The queue as the store sees it: free slots for the claim that rides in another script's commit.
+    Called from the store's threads."""
+
+    def reserve(self, ended: Sequence[str]) -> Slots:
+        """Take all free slots, counting those of the jobs that this commit ends; every call is followed by
+        `deliver` with the same jobs."""
+        ...
+
+    def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
+        """The claim is committed: start these, free what was not used. None: the commit failed, and what it would
+        have ended runs on."""
+        ...
+
+    def lease(self) -> tuple[str, str, int, int]:
+        """Owner, node, now and end of lease for a claim made now."""
+        ...
+
+    def due(self, at: int) -> None:
+        """Something was committed that wants attention at this time (ms)."""
+        ...

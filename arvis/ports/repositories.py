@@ -1,0 +1,226 @@
+"""The repositories of a transaction, one Protocol for each kind of row (the queue's is `ports/job_store.py`).
+
+All times are integer milliseconds, all ids sortable text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.conversations import Conversation
+from arvis.domain.executions import Answer, Cursor, Effect, Execution, ExecutionStatus, Step, Wait, WaitKind
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    Delivery,
+    DeliveryState,
+    HistoryLine,
+    MessageStatus,
+    Principal,
+    PrincipalRole,
+    StoredMessage,
+)
+from arvis.domain.runs import ModelCall
+
+
+class Messages(Protocol):
+    def by_event(self, address: Address, event_id: str) -> StoredMessage | None: ...
+
+    def get(self, message_id: str) -> StoredMessage | None: ...
+
+    def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
+
+    def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None: ...
+
+    def of_turn(self, execution_id: str) -> list[StoredMessage]:
+        """The user messages that one execution answers, in order, with their attachments."""
+        ...
+
+    def join_turn(self, joining: str, execution_id: str) -> None:
+        """Let the user messages of the execution `joining` be answered by another one."""
+        ...
+
+    def settle_turn(
+        self, execution_id: str, status: MessageStatus, *, reason: str | None, turn: int | None, reply_id: str | None
+    ) -> None:
+        """Give the user messages of a turn their end."""
+        ...
+
+    def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
+        """Say where an open turn stands (accepted, waiting)."""
+        ...
+
+    def reopen_turn(self, execution_id: str) -> None:
+        """Undo the end of a failed turn before it is tried again by hand; its notice is superseded."""
+        ...
+
+    def history(self, conversation_id: str, limit: int) -> list[HistoryLine]:
+        """The newest `limit` messages of ended turns, oldest first."""
+        ...
+
+
+class Conversations(Protocol):
+    def open(self, agent_id: str, address: Address, now: int) -> Conversation:
+        """The active conversation of this agent in this place, made if there is none."""
+        ...
+
+    def get(self, conversation_id: str) -> Conversation | None: ...
+
+    def in_place(self, address: Address) -> list[Conversation]:
+        """The active conversations of every agent in this place."""
+        ...
+
+    def next_turn(self, conversation_id: str, now: int) -> int:
+        """Count one more ended turn; its number."""
+        ...
+
+
+class Principals(Protocol):
+    def find(self, platform: str, user_id: str) -> Principal | None: ...
+
+    def get(self, principal_id: str) -> Principal | None: ...
+
+    def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
+        """The principal of this platform id, made as a member if unknown; a given `role` is taken over
+        unless the principal is blocked."""
+        ...
+
+    def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
+
+
+class Agents(Protocol):
+    def get(self, agent_id: str) -> Agent | None: ...
+
+    def by_slug(self, slug: str) -> Agent | None: ...
+
+    def all(self) -> list[Agent]:
+        """Every agent that is not archived, in order of creation."""
+        ...
+
+    def add(self, agent: Agent, now: int) -> None: ...
+
+    def update(self, agent: Agent, now: int) -> None: ...
+
+    def binding_at(self, platform: str, channel: str) -> Binding | None: ...
+
+    def bindings(self, agent_id: str | None = None) -> list[Binding]: ...
+
+    def bind(self, binding: Binding, now: int) -> None: ...
+
+
+class Executions(Protocol):
+    def add(self, execution: Execution, cursor: Cursor) -> None: ...
+
+    def get(self, execution_id: str) -> Execution | None: ...
+
+    def save(self, execution: Execution) -> None:
+        """Write back status, state, result, steps, error and version."""
+        ...
+
+    def set_status(self, execution_id: str, status: ExecutionStatus, error: str | None, now: int) -> None: ...
+
+    def discard(self, execution_id: str) -> None:
+        """Remove an execution that never made a step (its message joined another turn)."""
+        ...
+
+    def cursors(self, execution_id: str) -> list[Cursor]: ...
+
+    def put_cursor(self, cursor: Cursor) -> None: ...
+
+    def drop_cursors(self, execution_id: str, cursor_ids: Sequence[str] | None = None) -> None:
+        """Remove these positions (None: all of the execution)."""
+        ...
+
+    def add_steps(self, steps: Sequence[Step]) -> None: ...
+
+    def effects(self, execution_id: str) -> list[Effect]: ...
+
+    def put_effect(self, effect: Effect) -> None: ...
+
+    def children_of(self, execution_id: str) -> list[Execution]: ...
+
+
+class Waits(Protocol):
+    def add(self, wait: Wait) -> None: ...
+
+    def get(self, wait_id: str) -> Wait | None: ...
+
+    def of_execution(self, execution_id: str) -> list[Wait]: ...
+
+    def open_in_lane(self, lane: str, kind: WaitKind) -> Wait | None: ...
+
+    def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
+        """The first answer wins; False when there was one already."""
+        ...
+
+    def close(self, execution_id: str, now: int) -> None:
+        """Withdraw every open question of an execution that ends."""
+        ...
+
+    def due(self, now: int, limit: int) -> list[Wait]: ...
+
+    def next_due(self) -> int | None: ...
+
+
+class Deliveries(Protocol):
+    def next_seq(self, address: Address) -> int:
+        """The next number of the channel; a counter row, so that numbers follow the order of commits."""
+        ...
+
+    def add(self, delivery: Delivery) -> None: ...
+
+    def get(self, delivery_id: str) -> Delivery | None: ...
+
+    def set_state(
+        self,
+        delivery_id: str,
+        state: DeliveryState,
+        now: int,
+        *,
+        platform_id: str | None = None,
+        error: str | None = None,
+    ) -> None: ...
+
+
+class Timeline(Protocol):
+    """What no other row tells about a message: retries, crashes, cuts (the rest of a timeline is derived)."""
+
+    def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
+
+
+class Usage(Protocol):
+    def add(self, call: ModelCall, *, execution_id: str, job_id: str, agent_id: str | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoginSession:
+    """A login of the dashboard; only the hash of its cookie is stored."""
+
+    principal: Principal
+    created_at: int
+    seen_at: int
+
+
+class Logins(Protocol):
+    def add_code(self, code_hash: str, expires_at: int, now: int) -> None: ...
+
+    def use_code(self, code_hash: str, now: int) -> bool:
+        """Spend a one-time code; False when it is unknown, spent or expired."""
+        ...
+
+    def open_session(self, token_hash: str, principal_id: str, now: int) -> None: ...
+
+    def session(self, token_hash: str) -> LoginSession | None: ...
+
+    def touch(self, token_hash: str, now: int) -> None: ...
+
+    def close_session(self, token_hash: str) -> None: ...
+
+
+class Settings(Protocol):
+    def get(self, key: str) -> str | None: ...
+
+    def put(self, key: str, value: str, now: int) -> None: ...

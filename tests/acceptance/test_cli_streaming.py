@@ -1,0 +1,81 @@
+"""The preview on a terminal against a scripted socket: what the real daemon does only now and then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+import pytest
+from websockets.sync.server import ServerConnection, serve
+
+from arvis.cli.api import Api
+from arvis.cli.streaming import show_while_written
+from arvis.domain.errors import ArvisError, DaemonUnreachable
+
+ACK = {"type": "ack", "messageId": "M", "id": "E"}
+GREETING = {"type": "auth_ok", "clientId": "C", "seq": 0}
+
+
+def delta(offset: int, text: str, message: str = "M") -> dict[str, Any]:
+    return {"type": "delta", "messageId": message, "offset": offset, "text": text}
+
+
+@contextmanager
+def scripted(*frames: dict[str, Any]) -> Iterator[Api]:
+    """A daemon that answers a greeting, says `frames` to the first message, and hangs up."""
+
+    def talk(socket: ServerConnection) -> None:
+        assert json.loads(socket.recv()) == {"type": "auth", "apiKey": "K", "channelId": "cli-ann"}
+        socket.send(json.dumps(GREETING))
+        assert json.loads(socket.recv()) == {"type": "message", "content": "hi", "id": "E"}
+        for frame in frames:
+            socket.send(json.dumps(frame))
+
+    with serve(talk, "127.0.0.1", 0) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield Api(url=f"http://127.0.0.1:{server.socket.getsockname()[1]}", key="K")
+
+
+def show(api: Api, **timeline: Any) -> list[str]:
+    """Show the answer of a message; which ids the API was asked for."""
+    asked = []
+
+    def then(_: Api, message_id: str) -> dict[str, Any]:
+        asked.append(message_id)
+        return timeline
+
+    show_while_written(then=then)(api, "cli-ann", "hi", "E")
+    return asked
+
+
+def test_an_answer_may_overtake_its_acknowledgement(capsys: pytest.CaptureFixture[str]) -> None:
+    rest = {"type": "status", "messageId": "M", "status": "answered"}
+    with scripted(delta(0, "o"), delta(1, "ne"), delta(0, "x", "N"), rest, ACK) as api:
+        assert show(api, status="answered", reply="one") == ["M"]
+    assert capsys.readouterr().out == "one\n"
+
+
+def test_a_lost_socket_costs_the_preview_only(capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(ACK, delta(0, "on")) as api:
+        assert show(api, status="answered", reply="one") == ["M"]
+    assert capsys.readouterr().out == "one\n"
+
+
+def test_a_message_without_an_answer_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(ACK, delta(0, "on")) as api:
+        show(api, status="failed", reply="Sorry")
+    assert capsys.readouterr().out == "on\n"
+
+
+def test_a_refusal_is_told() -> None:
+    error = {"code": "unknown_agent", "message": "There is no such agent.", "fix": "Look."}
+    with scripted({"type": "error", "error": error}) as api, pytest.raises(ArvisError, match="no such agent"):
+        show(api)
+
+
+def test_a_socket_that_is_lost_before_the_acknowledgement() -> None:
+    with scripted() as api, pytest.raises(DaemonUnreachable):
+        show(api)
