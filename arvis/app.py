@@ -24,7 +24,7 @@ from arvis.domain.agents import Agent, Binding
 from arvis.domain.errors import ConfigError
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
-from arvis.domain.runs import Account
+from arvis.domain.runs import Account, CallTimeouts
 from arvis.graph import lifecycle
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
@@ -134,12 +134,13 @@ async def _load_providers(stack: AsyncExitStack, base: Base, accounts: tuple[Acc
         net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
         http = await stack.enter_async_context(net.open_http_client())
     found = {point.name: point for point in entry_points(group="arvis.providers")}
+    timeouts = CallTimeouts(base.config.model.timeout_seconds, base.config.model.idle_seconds)
     providers: dict[str, Provider] = {}
     for name in sorted(names):
         if name not in found:
             raise ConfigError(f"There is no provider {name}", fix=f"use one of {', '.join(sorted(found))}")
         create = await asyncio.to_thread(found[name].load)
-        providers[name] = create(name=name, http=http, clock=base.clock)
+        providers[name] = create(name=name, http=http, clock=base.clock, timeouts=timeouts)
     return providers
 
 

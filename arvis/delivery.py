@@ -15,6 +15,9 @@ from arvis.ports.clock import Clock
 from arvis.ports.connector import Connector, Receipt, SendError
 from arvis.ports.store import Store, Transaction
 
+#: Seconds; a platform that says "again at once" every time must not keep us busy.
+SHORTEST_REST = 1.0
+
 
 class Deliverer:
     """`Handler` for jobs of kind `deliver`. `connectors` by (platform, name)."""
@@ -57,10 +60,13 @@ class Deliverer:
     async def _after(self, error: SendError, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
         if error.uncertain and not connector.capabilities.safe_resend:
             return GiveUp("uncertain", str(error))
-        await self._store.write(_mark, job, delivery, DeliveryState.PENDING, self._clock.now())
+        if not connector.capabilities.safe_resend:
+            await self._store.write(_mark, job, delivery, DeliveryState.PENDING, self._clock.now())
         if error.permanent:
             return GiveUp("refused", str(error))
-        return NotBefore(error.retry_after, "rate_limit") if error.retry_after is not None else TryAgain(str(error))
+        if error.retry_after is not None:
+            return NotBefore(max(error.retry_after, SHORTEST_REST), "rate_limit")
+        return TryAgain(str(error))
 
 
 def _load(tx: Transaction, delivery_id: str) -> Delivery | None:

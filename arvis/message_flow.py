@@ -10,20 +10,21 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from arvis.agents import notices, turns
+from arvis.agents.agent import is_turn
 from arvis.agents.turns import CancelledTurn, Ending
-from arvis.domain.errors import PERMANENT, ProviderErrorKind
+from arvis.domain.errors import PERMANENT, ExecutionError, LeaseLost, ProviderErrorKind
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.graph import lifecycle
-from arvis.graph.engine import Engine
+from arvis.graph.engine import Engine, nothing
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Received
 from arvis.ports.store import Store, Transaction
-from arvis.routing import Refused, Routed, Router
+from arvis.routing import NOT_ADDRESSED, Refused, Routed, Router
 from arvis.runner import RunFailed
 
 #: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
@@ -51,6 +52,8 @@ class MessageFlow:
     async def receive(self, message: IncomingMessage) -> Received:
         """Steps 1–4 and 8. Acknowledge the platform only after this returns."""
         route = await self._store.read(self._router.route, message)  # 2 route and permit, with the reason
+        if isinstance(route, Refused) and route.reason == NOT_ADDRESSED:
+            return Received("", MessageStatus.DROPPED, route.reason)  # what people say to one another is not kept
         if isinstance(route, Refused):
             return await self._store.write(drop, message, route, self._clock.now())
         files = await self._keep_files(message)  # bytes first, rows second
@@ -77,12 +80,14 @@ class MessageFlow:
 
     async def run(self, job: Job) -> Verdict:
         """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
-        await self._join_followers(job)  # 9
+        await self._gather(job)  # 9
         conclusion = Conclusion()
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except RunFailed as failure:
             return verdict_of(failure)
+        except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
+            return GiveUp("broken", broken.what)
         self._publish(conclusion.asked, _status_after(execution))
         return Settled()
 
@@ -112,8 +117,11 @@ class MessageFlow:
         else:
             self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
 
-    async def _join_followers(self, job: Job) -> None:
-        if job.kind is JobKind.MESSAGE and job.followers:
+    async def _gather(self, job: Job) -> None:
+        """A turn that begins takes its followers along; one that goes on after an answer says so."""
+        if job.kind is JobKind.ADVANCE:
+            self._publish(await self._store.read(asked_of, job.execution_id or ""), MessageStatus.RUNNING)
+        elif job.followers:
             await self._store.write(fold, job, self._clock.now())
 
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
@@ -130,6 +138,8 @@ class Conclusion:
 
     def of(self, execution: Execution) -> Callable[[Transaction, int], None]:
         """What to commit with this end (or rest) of the execution; reads the reply outside the commit."""
+        if not is_turn(execution):
+            return nothing(execution)
         if execution.status is not ExecutionStatus.DONE:
             return partial(self._wait, execution=execution)
         return partial(self._finish, execution=execution, reply=parse(RunResult.from_json(execution.result)))
@@ -213,7 +223,11 @@ def accept(
 
 
 def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began."""
+    """Waiting messages of the same person join this turn; their own turns never began. Fenced, so that nobody joins a
+    turn that was cancelled in the meantime."""
+    tx.jobs.lock([job.lane])
+    if not tx.jobs.held(job):
+        raise LeaseLost("The job was taken away while it ran")
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
         if follower.execution_id is not None and job.execution_id is not None:
             tx.messages.join_turn(follower.execution_id, job.execution_id)
@@ -225,9 +239,11 @@ def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
 
 
 def stop_turns(tx: Transaction, address: Address, by: str, now: int) -> list[CancelledTurn]:
-    """Cancel what runs, or waits to run again, in this place; turns that have not begun stay."""
+    """Cancel the turn that runs, or is the next to run, with each agent of this place; what waits behind it stays."""
+    conversations = tx.conversations.in_place(address)
+    tx.jobs.lock([address.lane, *(conversation.lane for conversation in conversations)])
     stopped = []
-    for conversation in tx.conversations.in_place(address):
+    for conversation in conversations:
         head = tx.jobs.head_of_lane(conversation.lane)
         if head is not None and head.execution_id is not None:
             stopped.append(turns.cancel_turn(tx, head.execution_id, by, now))

@@ -38,7 +38,8 @@ class StoreOperations:
         await self._store.write(_delete, job_id)
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        await self._store.write(_answer, wait_id, answer, by, self._clock.now())
+        for message in await self._store.write(_answer, wait_id, answer, by, self._clock.now()):
+            self._bus.publish(StatusChanged(message.address, message.id, MessageStatus.QUEUED, "answered a question"))
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
@@ -65,11 +66,13 @@ def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
         raise Conflict(
             f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here"
         )
-    if job.execution_id is not None:
-        return turns.cancel_turn(tx, job.execution_id, "an operator", now)
+    if job.execution_id is not None and (turn := turns.cancel_turn(tx, job.execution_id, "an operator", now)).jobs:
+        return turn
     tx.jobs.cancel(job_id, now)
-    if job.delivery_id is not None:
-        tx.deliveries.set_state(job.delivery_id, DeliveryState.FAILED, now, error="cancelled")
+    if job.delivery_id is not None and (delivery := tx.deliveries.get(job.delivery_id)) is not None:
+        interrupted = delivery.state is DeliveryState.SENDING
+        state = DeliveryState.UNKNOWN if interrupted else DeliveryState.FAILED
+        tx.deliveries.set_state(delivery.id, state, now, error="cancelled")
     return CancelledTurn([], [job_id])
 
 
@@ -79,7 +82,7 @@ def _delete(tx: Transaction, job_id: str) -> None:
         raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
 
 
-def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> None:
+def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> list[StoredMessage]:
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
@@ -90,6 +93,7 @@ def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, no
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
+    return tx.messages.of_turn(wait.execution_id)
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:

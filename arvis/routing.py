@@ -15,6 +15,8 @@ from arvis.domain.messages import IncomingMessage, PrincipalRole
 from arvis.ports.store import Transaction
 
 WEB = "web"
+#: Talk among people in a group, which nobody answers and nobody keeps.
+NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
 
 
@@ -82,7 +84,8 @@ class Router:
             return PrincipalRole.OWNER
         if sender.role is not None:
             return sender.role
-        return known.role if known is not None else PrincipalRole.MEMBER
+        # Owners are named by the configuration or by the surface: one who was struck off is an owner no more.
+        return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
     def choose(self, message: IncomingMessage, place: Place) -> tuple[Agent | None, str]:
         """Behaviour 1.3: the first rule that matches, with its code."""
@@ -94,14 +97,17 @@ class Router:
             return agent, "channel_binding"
         if agent := mentioned(message.content, place.agents):
             return agent, "mention"
-        if addressed and channel == self._conductor_channel:
+        over_web = message.address.platform == WEB
+        if addressed and channel == self._conductor_channel and (place.conductor or not over_web):
             return place.conductor, "conductor_channel" if place.conductor else "no_conductor"
-        if message.address.platform == WEB:
+        if over_web:
             return self._choose_web(channel, place)
         if message.is_direct or channel.startswith("dm-"):
             return place.conductor, "dm" if place.conductor else "no_conductor"
         if not addressed:
-            return None, "not_addressed"
+            return None, NOT_ADDRESSED
+        if message.assigned_agent:
+            return None, "paused"
         agent = self._fallback_agent(place)
         return agent, "fallback" if agent else "none"
 
@@ -125,13 +131,15 @@ class Router:
 
 
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
-    """The active agent that the text calls by `@slug` or `@name`: the longest name first, and never where the `@`
-    stands inside a word (an address of mail)."""
+    """The active agent that the text calls by `@slug` or `@name`: the longest name first, of two with one name the
+    older agent, and never where the `@` stands inside a word (an address of mail)."""
     if "@" not in content:
         return None
-    names = {name.casefold(): agent for agent in agents if agent.active for name in (agent.name, agent.slug)}
+    active = [agent for agent in reversed(agents) if agent.active]
+    names = {name.casefold(): agent for agent in active for name in (agent.name, agent.slug) if name}
+    text = content.casefold()
     for name in sorted(names, key=len, reverse=True):
-        if re.search(rf"(?<![\w.])@{re.escape(name)}(?!\w)", content, re.IGNORECASE):
+        if re.search(rf"(?<![\w.])@{re.escape(name)}(?!\w)", text):
             return names[name]
     return None
 

@@ -12,6 +12,7 @@ from arvis.context import Prompt, build_prompt
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError
 from arvis.domain.events import Delta, StatusChanged
+from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, HistoryLine, MessageStatus, StoredMessage
 from arvis.domain.runs import ModelCall, RunRequest, Turn
 from arvis.graph.context import NodeContext
@@ -84,6 +85,11 @@ class _Nodes:
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
     """The state with which a turn's execution begins: ids and the place, nothing that could grow stale."""
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
+
+
+def is_turn(execution: Execution) -> bool:
+    """Whether people wait for what this execution says; children and runs answer nobody in a chat."""
+    return "conversation" in execution.state
 
 
 def _load_turn(

@@ -17,6 +17,7 @@ from arvis.domain.events import JobSettled, StatusChanged
 from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
+    FINAL_STATUSES,
     Attachment,
     Delivery,
     DeliveryState,
@@ -62,18 +63,28 @@ def begin_turn(
     """Conversation, user message, execution and job: a message that is accepted is one that will be answered."""
     conversation = tx.conversations.open(agent.id, incoming.address, now)
     message = replace(_user_message(tx, incoming, conversation, principal, now), route=route)
-    wait = tx.waits.open_in_lane(conversation.lane, WaitKind.USER)
-    asked = tx.executions.get(wait.execution_id) if wait else None
-    if wait and asked and asked.principal_id == principal.id:
-        # The turn that asked this person goes on with the answer; the message is part of it.
-        joined = tx.messages.of_turn(asked.id)
-        message = replace(message, execution_id=asked.id, position=joined[-1].position + 1 if joined else 1)
-        lifecycle.answer(tx, wait.id, Answer({"decision": "answer", "text": incoming.content}, principal.id), now)
+    asked = _answer_question(tx, conversation, principal, incoming.content, now)
+    if asked is not None:
+        joined = tx.messages.of_turn(asked)
+        message = replace(message, execution_id=asked, position=joined[-1].position + 1 if joined else 1)
     else:
         message = _queue_turn(tx, message, agent, principal, now=now)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.messages.attach(message.id, attachments)
     return message
+
+
+def _answer_question(
+    tx: Transaction, conversation: Conversation, principal: Principal, text: str, now: int
+) -> str | None:
+    """The execution that asked this person here and goes on with the answer; the message is part of its turn. None
+    when nobody asked, or somebody was faster: then the message is a turn of its own."""
+    for wait in tx.waits.open_in_lane(conversation.lane, WaitKind.USER):
+        asking = tx.executions.get(wait.execution_id)
+        given = Answer({"decision": "answer", "text": text}, principal.id)
+        if asking and asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
+            return asking.id
+    return None
 
 
 def _queue_turn(
@@ -127,9 +138,9 @@ def _user_message(
 
 def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) -> list[StoredMessage]:
     """Store the one reply or notice of a turn, give its messages their end, and queue the delivery. Returns the
-    user messages; none when the execution is no turn of a chat."""
+    user messages; none when the execution is no turn of a chat, or its turn has ended already."""
     asked = tx.messages.of_turn(execution.id)
-    if not asked:
+    if all(message.status in FINAL_STATUSES for message in asked):
         return []
     newest = asked[-1]
     agent = tx.agents.get(newest.agent_id or "")

@@ -79,8 +79,8 @@ class Queue(Section):
 class Model(Section):
     """Time limits of one model call in seconds: the whole call, and the silence between two pieces."""
 
-    timeout_seconds: Positive = 120
-    idle_seconds: Positive = 60
+    timeout_seconds: Positive = 600
+    idle_seconds: Positive = 120
 
 
 class Channel(Section):

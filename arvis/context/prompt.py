@@ -18,6 +18,8 @@ from arvis.domain.runs import Turn
 DEFAULT_WINDOW = 200_000
 #: Room for the reply: the smaller of this and a quarter of the window (behaviour §7, prompt budget).
 RESERVE = 20_000
+#: Stands for a message that was nothing but files; providers refuse empty ones.
+NO_TEXT = "[no text]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,11 @@ def build_prompt(agent: Agent, history: Sequence[HistoryLine], current: Sequence
         if room < 0:
             break
         kept.append(line)
+    while kept and _role_of(kept[-1]) != "user":
+        kept.pop()  # a prompt begins with a person's words
     kept.reverse()
     layers["history"] = sum(line.tokens for line in kept)
-    turns = _alternating([*(Turn(_role_of(line), line.content) for line in kept), Turn("user", asked)])
+    turns = _alternating([*(Turn(_role_of(line), line.content or NO_TEXT) for line in kept), Turn("user", asked)])
     return Prompt(system, turns, layers, left_out=len(history) - len(kept))
 
 
@@ -67,7 +71,7 @@ def system_prompt(agent: Agent) -> str:
 def text_of(message: StoredMessage) -> str:
     """The text with its files named, so that the model knows of them."""
     files = [f"[Attached: {file.filename} ({file.content_type}, {file.size} bytes)]" for file in message.attachments]
-    return "\n".join([message.content, *files] if message.content else files)
+    return "\n".join([message.content, *files] if message.content else files) or NO_TEXT
 
 
 def _role_of(line: HistoryLine) -> str:
@@ -75,11 +79,11 @@ def _role_of(line: HistoryLine) -> str:
 
 
 def _alternating(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Join neighbours of one role: providers want user and assistant in turn, a user first."""
+    """Join neighbours of one role: providers want user and assistant in turn."""
     joined: list[Turn] = []
     for turn in turns:
         if joined and joined[-1].role == turn.role:
             joined[-1] = Turn(turn.role, f"{joined[-1].content}\n\n{turn.content}")
-        elif joined or turn.role == "user":
+        else:
             joined.append(turn)
     return tuple(joined)

@@ -77,3 +77,12 @@ class Account:
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     priority: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimeouts:
+    """How long one model call may take, in seconds: in all, and in silence between two pieces of a stream (the first
+    of which a large model on a small machine takes long to give)."""
+
+    total: float = 600.0
+    silence: float = 120.0

@@ -10,6 +10,7 @@ from typing import Any
 
 from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobStatus, NewJob
+from arvis.domain.messages import MessageStatus
 from arvis.graph.progress import new_execution
 from arvis.ports.store import Transaction
 
@@ -43,6 +44,7 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     execution = tx.executions.get(wait.execution_id)
     if execution is None or execution.status not in {ExecutionStatus.PAUSED, ExecutionStatus.RUNNING}:
         return False
+    tx.messages.mark_turn(execution.id, MessageStatus.ACCEPTED)
     waiting = [job for job in tx.jobs.live_of_execution(execution.id) if job.status is JobStatus.PENDING]
     if not waiting:
         tx.jobs.add(

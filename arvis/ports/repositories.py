@@ -150,7 +150,9 @@ class Waits(Protocol):
 
     def of_execution(self, execution_id: str) -> list[Wait]: ...
 
-    def open_in_lane(self, lane: str, kind: WaitKind) -> Wait | None: ...
+    def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
+        """The open questions of this kind in a lane, the oldest first."""
+        ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
         """The first answer wins; False when there was one already."""

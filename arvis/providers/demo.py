@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
 from arvis.providers.reply import ReplyText
@@ -45,7 +45,7 @@ class Said:
     tokens: int
 
 
-def create(*, name: str, http: HttpClient, clock: Clock) -> DemoProvider:  # noqa: ARG001 (as every entry point)
+def create(*, name: str, http: HttpClient | None, clock: Clock, timeouts: CallTimeouts) -> DemoProvider:  # noqa: ARG001 (as every entry point)
     """The entry point. The demo needs neither a name of its own nor the network."""
     return DemoProvider(clock=clock)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpError, HttpResponse
 from arvis.providers import failures
@@ -50,25 +50,15 @@ VENDORS: Mapping[str, Vendor] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """In seconds: an answer in one piece, a whole stream, and the silence between two pieces of a stream
-    (the first of which a large model on a small machine takes long to give)."""
-
-    answer: float = 120.0
-    stream: float = 600.0
-    silence: float = 120.0
-
-
-def create(*, name: str, http: HttpClient, clock: Clock) -> ChatCompletionsProvider:
+def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> ChatCompletionsProvider:
     """The entry point of `openai`, `openrouter` and `custom`."""
-    return ChatCompletionsProvider(name=name, vendor=VENDORS[name], http=http, clock=clock, timeouts=Timeouts())
+    return ChatCompletionsProvider(name=name, vendor=VENDORS[name], http=http, clock=clock, timeouts=timeouts)
 
 
 class ChatCompletionsProvider:
     """A `StreamingProvider` for one vendor."""
 
-    def __init__(self, *, name: str, vendor: Vendor, http: HttpClient, clock: Clock, timeouts: Timeouts) -> None:
+    def __init__(self, *, name: str, vendor: Vendor, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> None:
         self.name = name
         self._vendor = vendor
         self._http = http
@@ -103,8 +93,8 @@ class ChatCompletionsProvider:
             self._url(account),
             headers=self._headers(account),
             json=self._document(request, account, stream=stream),
-            timeout=timeouts.stream if stream else timeouts.answer,
-            idle_timeout=timeouts.silence if stream else timeouts.answer,
+            timeout=timeouts.total,
+            idle_timeout=timeouts.silence if stream else timeouts.total,
             max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * request.max_bytes if stream else 0),
         )
 

@@ -7,18 +7,18 @@ for the soonest `run_at` or deadline, and a sweep every ten seconds renews lease
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
-from arvis.domain.errors import LeaseLost
+from arvis.domain.errors import LeaseLost, StoreError
 from arvis.domain.jobs import (
     POISON_CRASHES,
     Failed,
     GiveUp,
-    HandedBack,
     Job,
     JobKind,
     Retry,
@@ -29,6 +29,7 @@ from arvis.domain.jobs import (
 )
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
+from arvis.queue import scripts
 from arvis.queue.policy import POISON_TEXT, RetryPolicy
 from arvis.queue.slots import SlotKeeper
 
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
 DRAIN_SECONDS = 25.0
-PRUNE_SLICE = 500
+LONGEST_TIMER_SECONDS = 60.0
 
 
 class Handler(Protocol):
@@ -84,10 +85,10 @@ class Queue:
         self._lease_ms = int(lease_seconds * 1000)
         self._keep_finished_ms = keep_finished_ms
         self._loop = asyncio.get_running_loop()
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._jobs: dict[str, Job] = {}
+        self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._unfinished: list[Job] = []
-        self._duties: list[asyncio.Task[None]] = []
+        self._duties: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
         self._draining = False
         self._slots = SlotKeeper(
@@ -106,36 +107,46 @@ class Queue:
 
     async def start(self) -> None:
         """Take back what an earlier boot left running, then claim."""
-        rescued = await self._store.write(_rescue, self._node, self._boot, self._clock.now())
+        rescued = await self._store.write(scripts.rescue, self._node, self._boot, self._clock.now())
         if rescued:
             log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
         await self._tick()
-        self._duties = [asyncio.create_task(self._sweep()), asyncio.create_task(self._prune())]
+        self._keep(self._sweep())
+        self._keep(self._prune())
         if self._store.shared:
-            self._duties.append(asyncio.create_task(self._listen()))
+            self._keep(self._listen())
+
+    async def watch(self) -> None:
+        """Until cancelled. Raises what a duty died of: a queue without it would look alive and do nothing."""
+        await self._failure
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Claim no more, give what runs its time, hand the rest back without counting an attempt."""
         self._draining = True
-        self._store.attend(None)
+        quiet = asyncio.Event()
+        self._slots.close(partial(self._on_loop, quiet.set))
         if self._timer is not None:
             self._timer.cancel()
-        await _end(self._duties)
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=drain_seconds)
-        await _end(list(self._tasks.values()))
-        await self._store.write(_hand_back, self._unfinished, self._clock.now())
+        left = self._slots.running()
+        await _end(self._tasks.values())
+        await _end(self._duties)
+        await quiet.wait()  # what the last claims brought is among the unfinished now
+        self._store.attend(None)
+        await self._store.write(scripts.hand_back, [*left, *self._unfinished], self._clock.now())
 
     def abandon(self, job_id: str) -> None:
         """Stop the task of a job that was cancelled in the store."""
-        if (task := self._tasks.get(job_id)) is not None:
-            task.cancel()
+        for (running_id, _), task in self._tasks.items():
+            if running_id == job_id:
+                task.cancel()
 
     def look(self) -> None:
         """Claim what can be claimed, in a commit of its own."""
         if not self._draining:
-            self._keep(asyncio.create_task(self._tick()))
+            self._keep(self._tick())
 
     # -- one job -------------------------------------------------------------------------------------------
 
@@ -144,15 +155,14 @@ class Queue:
             if self._draining:
                 self._unfinished.append(job)
                 continue
-            self._jobs[job.id] = job
+            # By its claim, too: it may be claimed again in the commit that postpones it, before its task has ended.
             task = asyncio.create_task(self._execute(job), name=f"{job.kind}:{job.id}")
-            self._tasks[job.id] = task
-            task.add_done_callback(partial(self._ended, job.id))
+            self._tasks[job.id, job.claim] = task
+            task.add_done_callback(partial(self._ended, job))
 
-    def _ended(self, job_id: str, _: asyncio.Task[None]) -> None:
-        self._tasks.pop(job_id, None)
-        self._jobs.pop(job_id, None)
-        if self._slots.release(job_id):
+    def _ended(self, job: Job, _: asyncio.Task[None]) -> None:
+        del self._tasks[job.id, job.claim]
+        if self._slots.release(job):
             self.look()
 
     async def _execute(self, job: Job) -> None:
@@ -162,16 +172,15 @@ class Queue:
                 await self._postpone(job, self._policy.outcome(job, verdict, self._clock.now()))
         except LeaseLost:
             log.info("lease_lost", job=job.id, kind=job.kind)
-        except asyncio.CancelledError:
-            if self._draining:
-                self._unfinished.append(job)
-            raise
-        except Exception:
+        except Exception:  # the job boundary: not even its end could be committed; the sweep will take it back
             log.exception("job_not_settled", job=job.id, kind=job.kind)
+            self._unfinished.append(job)
 
     async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         handler = self._handlers.get(job.kind)
-        await self._store.write(_postpone, job, outcome, handler, self._clock.now())
+        await self._store.write(
+            scripts.postpone, job, outcome, handler.postponed if handler else None, self._clock.now()
+        )
         if handler is not None:
             await handler.announce(job, outcome)
 
@@ -184,6 +193,10 @@ class Queue:
             return await handler.run(job)
         except LeaseLost:
             raise
+        except asyncio.CancelledError:
+            if _cancelled_by_us():
+                raise
+            return TryAgain("something that the job waited for was cancelled")
         except Exception as error:
             log.exception("job_failed", job=job.id, kind=job.kind)
             return TryAgain(f"{type(error).__name__}: {error}")
@@ -192,13 +205,18 @@ class Queue:
 
     async def _tick(self) -> None:
         """Wake heads whose time has come, answer expired questions, claim, and set the timer anew."""
-        due = await self._store.write(_wake, self._expire, self._clock.now())
-        if due is not None:
-            self._set_timer(due)
+        with _tried_again("look"):
+            due = await self._store.write(scripts.wake, self._expire, self._clock.now())
+            if due is not None:
+                self._set_timer(due)
+            return
+        self._set_timer(self._clock.now() + int(LOOK_SECONDS * 1000))
 
     def _set_timer(self, at: int) -> None:
-        when = self._loop.time() + max(0, at - self._clock.now()) / 1000
-        if self._draining or (self._timer is not None and self._timer.when() <= when and not self._timer.cancelled()):
+        # Never for long: the wall clock may jump, and this timer stands still while the machine sleeps.
+        delay = min(max(0, at - self._clock.now()) / 1000, LONGEST_TIMER_SECONDS)
+        when = self._loop.time() + delay
+        if self._draining or (self._timer is not None and self._timer.when() <= when):
             return
         if self._timer is not None:
             self._timer.cancel()
@@ -210,82 +228,72 @@ class Queue:
 
     async def _sweep(self) -> None:
         while True:
-            await self._clock.sleep(SWEEP_SECONDS)
-            await self._renew()
-            if self._store.shared:
-                rescued = await self._store.write(_rescue, self._node, self._boot, self._clock.now())
-                if rescued:
-                    self.look()
+            await self._clock.sleep(min(SWEEP_SECONDS, self._lease_ms / 3000))
+            with _tried_again("sweep"):
+                await self._renew()
 
     async def _renew(self) -> None:
-        """Renew every lease in one write; stop the tasks of those that were taken away."""
-        asked = list(self._jobs)
-        if asked:
-            held = await self._store.write(_extend, asked, self._boot, self._clock.now() + self._lease_ms)
-            for job_id in set(asked) - held:
-                self.abandon(job_id)
+        """Renew every lease, then take back what nobody renews, in one commit: no jump of the clock takes what runs
+        here. Stop the tasks of jobs that were taken away."""
+        asked, now = self._slots.running(), self._clock.now()
+        held, rescued = await self._store.write(
+            scripts.renew, [job.id for job in asked], self._node, self._boot, now=now, lease_until=now + self._lease_ms
+        )
+        for job in asked:
+            if job.id not in held and self._slots.counts(job):
+                self.abandon(job.id)
+        if rescued:
+            self.look()
 
     async def _listen(self) -> None:
         """Other processes add work too: their notice, or a look every few seconds against a lost one."""
         while True:
-            await self._store.wait_for_change(LOOK_SECONDS)
-            await self._tick()
+            with _tried_again("listen"):
+                await self._store.wait_for_change(LOOK_SECONDS)
+                await self._tick()
+                continue
+            await self._clock.sleep(LOOK_SECONDS)
 
     async def _prune(self) -> None:
         while True:
             before = self._clock.now() - self._keep_finished_ms
-            while await self._store.write(_prune, before) == PRUNE_SLICE:
-                await self._clock.sleep(0.05)
+            with _tried_again("prune"):
+                while await self._store.write(scripts.prune, before) == scripts.PRUNE_SLICE:
+                    await self._clock.sleep(0.05)
             await self._clock.sleep(3600)
 
     def _on_loop(self, call: Callable[..., None], *args: object) -> None:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(call, *args)
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._duties.append(task)
-        task.add_done_callback(self._duties.remove)
+    def _keep(self, duty: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(duty)
+        self._duties.add(task)
+        task.add_done_callback(self._note_end)
+
+    def _note_end(self, duty: asyncio.Task[None]) -> None:
+        self._duties.discard(duty)
+        if not duty.cancelled() and (error := duty.exception()) is not None and not self._failure.done():
+            self._failure.set_exception(error)
 
 
-async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
+async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
+    ending = list(tasks)
+    for task in ending:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*ending, return_exceptions=True)
 
 
-# -- scripts -----------------------------------------------------------------------------------------------
+@contextmanager
+def _tried_again(duty: str) -> Iterator[None]:
+    """A database that cannot be used now is asked again soon: every duty is a loop."""
+    try:
+        yield
+    except StoreError as error:
+        log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
 
 
-def _rescue(tx: Transaction, node: str, boot: str, now: int) -> list[Job]:
-    rescued = tx.jobs.rescue(node, boot, now)
-    for job in rescued:
-        if job.message_id is not None:
-            tx.timeline.note([job.message_id], "recovered", {"job": job.id, "crashes": job.crashes}, now)
-    return rescued
-
-
-def _wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) -> int | None:
-    tx.jobs.wake(now)
-    expire(tx, now)
-    due = [at for at in (tx.jobs.next_due(), tx.waits.next_due()) if at is not None]
-    return min(due, default=None)
-
-
-def _extend(tx: Transaction, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
-    return tx.jobs.extend(job_ids, owner, lease_until)
-
-
-def _postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, handler: Handler | None, now: int) -> None:
-    if not tx.jobs.settle(job, outcome, now):
-        raise LeaseLost("The job was taken away while it ran")
-    if handler is not None:
-        handler.postponed(tx, job, outcome, now)
-
-
-def _hand_back(tx: Transaction, jobs: Sequence[Job], now: int) -> None:
-    for job in jobs:
-        tx.jobs.settle(job, HandedBack(), now)
-
-
-def _prune(tx: Transaction, before: int) -> int:
-    return tx.jobs.prune(before, PRUNE_SLICE)
+def _cancelled_by_us() -> bool:
+    """Whether this task was asked to end, and not something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -7,6 +7,7 @@ that made work or freed a slot. A job counts from its claim to its settlement, n
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from arvis.domain.jobs import Job, Pool
@@ -15,7 +16,7 @@ from arvis.ports.job_store import Slots
 
 
 class SlotKeeper:
-    """`Claimer` for one process. `start` and `due` are called on any thread."""
+    """`Claimer` for one process. `start`, `due` and `missed` are called on any thread."""
 
     def __init__(
         self,
@@ -40,32 +41,37 @@ class SlotKeeper:
         self._missed = missed
         self.due = due
         self._lock = threading.Lock()
-        self._running: dict[str, Pool] = {}
-        self._reserved_work = 0
-        self._reserved_delivery = 0
-        self._somebody_missed = False
+        self._running: dict[str, Job] = {}
+        self._ending: dict[str, Job] = {}
+        self._reserved: list[Slots] = []
+        self._overlapped = False
+        self._closed: Callable[[], None] | None = None
 
     def reserve(self, ended: Sequence[str]) -> Slots:
         with self._lock:
             for job_id in ended:
-                self._running.pop(job_id, None)
+                if (job := self._running.pop(job_id, None)) is not None:
+                    self._ending[job_id] = job
             slots = self._free()
-            if not slots and (self._reserved_work or self._reserved_delivery):
-                self._somebody_missed = True
-            self._reserved_work += slots.work
-            self._reserved_delivery += slots.delivery
+            self._overlapped = self._overlapped or bool(self._reserved)
+            self._reserved.append(slots)
             return slots
 
-    def deliver(self, reserved: Slots, jobs: Sequence[Job]) -> None:
+    def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
         with self._lock:
-            self._reserved_work -= reserved.work
-            self._reserved_delivery -= reserved.delivery
-            self._running.update((job.id, job.pool) for job in jobs)
-            # Someone found no slot while this claim held them all and gave some back: look again.
-            again = self._somebody_missed and bool(self._free())
-            self._somebody_missed = self._somebody_missed and not again
-        if jobs:
-            self._start(jobs)
+            for job_id in ended:
+                job = self._ending.pop(job_id, None)
+                if job is not None and jobs is None:
+                    self._running[job_id] = job
+            if jobs:
+                self._running.update((job.id, job) for job in jobs)
+                self._start(jobs)
+            self._reserved.remove(reserved)
+            if self._closed is not None and not self._reserved:
+                self._closed()
+            # Claims at the same time took slots from one another, and some may have been given back: look again.
+            again = self._overlapped and not self._reserved and bool(self._free())
+            self._overlapped = self._overlapped and bool(self._reserved)
         if again:
             self._missed()
 
@@ -73,15 +79,44 @@ class SlotKeeper:
         now = self._clock.now()
         return self._owner, self._node, now, now + self._lease_ms
 
-    def release(self, job_id: str) -> bool:
-        """A task has ended; True when its job was never settled, so that its slot is free only now."""
+    def close(self, quiet: Callable[[], None]) -> None:
+        """Give out no more slots; `quiet` is called, on any thread, when no claim is on its way any more."""
         with self._lock:
-            return self._running.pop(job_id, None) is not None
+            self._closed = quiet
+            if not self._reserved:
+                quiet()
+
+    def running(self) -> list[Job]:
+        """Every job that was claimed and not yet settled."""
+        with self._lock:
+            return list(self._running.values())
+
+    def counts(self, job: Job) -> bool:
+        """Whether this very claim is still running."""
+        with self._lock:
+            return self._running.get(job.id) is job
+
+    def release(self, job: Job) -> bool:
+        """The task of this claim has ended; True when it was never settled, so that its slot is free only now."""
+        with self._lock:
+            if self._ending.get(job.id) is job:
+                del self._ending[job.id]
+            if self._running.get(job.id) is not job:
+                return False
+            del self._running[job.id]
+            return True
 
     def _free(self) -> Slots:
-        pools = list(self._running.values())
-        deliveries = pools.count(Pool.DELIVERY)
-        work = max(0, self._workers - (len(pools) - deliveries) - self._reserved_work)
+        if self._closed is not None:
+            return Slots(0, 0, 0)
+        pools = Counter(job.pool for job in self._running.values())
+        deliveries = pools[Pool.DELIVERY] + sum(slots.delivery for slots in self._reserved)
+        background = pools[Pool.BACKGROUND] + sum(slots.background for slots in self._reserved)
+        working = pools[Pool.INTERACTIVE] + pools[Pool.BACKGROUND] + sum(slots.work for slots in self._reserved)
+        work = max(0, self._workers - working)
         # Interactive work always keeps one slot; ageing decides about the others.
-        background = min(work, max(0, self._workers - 1 - pools.count(Pool.BACKGROUND)))
-        return Slots(work, background, max(0, self._delivery_workers - deliveries - self._reserved_delivery))
+        return Slots(
+            work=work,
+            background=min(work, max(0, self._workers - 1 - background)),
+            delivery=max(0, self._delivery_workers - deliveries),
+        )

@@ -206,9 +206,8 @@ class SqlWaits:
     def of_execution(self, execution_id: str) -> list[Wait]:
         return [wait_of(row) for row in self._session.rows("waits_of", execution_id=execution_id)]
 
-    def open_in_lane(self, lane: str, kind: WaitKind) -> Wait | None:
-        row = self._session.one("open_wait_in_lane", lane=lane, kind=kind)
-        return wait_of(row) if row else None
+    def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
+        return [wait_of(row) for row in self._session.rows("open_waits_in_lane", lane=lane, kind=kind)]
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
         text = dump({"value": answer.value, "expired": answer.expired})

@@ -164,7 +164,8 @@ class SqlJobs:
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
             same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
-            if not same or tokens > max_tokens:
+            # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
+            if not same or row["started_at"] is not None or tokens > max_tokens:
                 break
             self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
             if (job := self.get(row["id"])) is not None:

@@ -20,16 +20,16 @@ import psycopg
 from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.errors import StoreError
-from arvis.domain.jobs import Job
-from arvis.ports.job_store import Claimer, Slots
+from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.scripts import claim_and_commit, run_script, store_closed
 from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, load_queries
 from arvis.store.transaction import SqlTransaction
-from arvis.store.writer import checked
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 CONNECTIONS = 8
 ATTEMPTS = 20
@@ -50,6 +50,7 @@ class PostgresSession:
         self._queries = queries
         self.new_id = new_id
         self.notices = Notices()
+        self.committing = False
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
         return self._run(query, parameters).fetchall()
@@ -59,6 +60,11 @@ class PostgresSession:
 
     def execute(self, query: str, **parameters: Any) -> int:
         return self._run(query, parameters).rowcount
+
+    def commit(self) -> None:
+        """From here on nobody knows whether the transaction happened, until the server says so."""
+        self.committing = True
+        self.connection.commit()
 
     def _run(self, query: str, parameters: Mapping[str, Any]) -> psycopg.Cursor[DictRow]:
         values = {name: value.value if isinstance(value, Enum) else value for name, value in parameters.items()}
@@ -82,12 +88,17 @@ class PostgresStore:
         self._claimer: Claimer | None = None
         self._listener: psycopg.AsyncConnection[Any] | None = None
         self._announcing = False
+        self._closed = False
         self._announcement: asyncio.Future[None] | None = None
 
     def start(self) -> None:
         """Connections are made by the threads that need them."""
 
     async def stop(self) -> None:
+        """Finish what waits, tell the others what is left to do, and close."""
+        self._closed = True
+        if self._announcing:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
         await asyncio.to_thread(self._threads.shutdown)
         for session in self._sessions:
             session.connection.close()
@@ -95,89 +106,85 @@ class PostgresStore:
             await self._listener.close()
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        loop = asyncio.get_running_loop()
-        result, touched = await loop.run_in_executor(
-            self._threads, self._write, lambda transaction: script(transaction, *args, **kwargs)
-        )
-        if touched and not self._announcing:
+        result, left = await self._in_thread(self._write, lambda tx: script(tx, *args, **kwargs))
+        if left and not self._announcing:
             self._announcing = True
+            loop = asyncio.get_running_loop()
             loop.call_later(BURST, self._announce, loop)
         return result
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._threads, self._read, lambda transaction: script(transaction, *args, **kwargs)
-        )
+        return await self._in_thread(self._read, lambda tx: script(tx, *args, **kwargs))
 
     def attend(self, claimer: Claimer | None) -> None:
         self._claimer = claimer
 
     async def wait_for_change(self, timeout: float) -> bool:
-        if self._listener is None or self._listener.closed:
-            self._listener = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
-            await self._listener.execute(f"LISTEN {CHANNEL}")
-        async for notice in self._listener.notifies(timeout=timeout):
-            if notice.payload != self._name:
-                return True
+        try:
+            if self._listener is None or self._listener.closed:
+                self._listener = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+                await self._listener.execute(f"LISTEN {CHANNEL}")
+            async for notice in self._listener.notifies(timeout=timeout):
+                if notice.payload != self._name:
+                    return True
+        except psycopg.Error as error:
+            raise _unreachable(error) from error
         return False
 
     async def put_blob(self, data: bytes) -> str:
         return await self._blobs.put(data)
 
+    async def _in_thread(
+        self, work: Callable[[Callable[[Transaction], R]], T], script: Callable[[Transaction], R]
+    ) -> T:
+        if self._closed:
+            raise store_closed()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work, script)
+
     # -- in the threads ------------------------------------------------------------------------------------
 
     def _write(self, script: Callable[[Transaction], R]) -> tuple[R, bool]:
+        """What the script returned, and whether there is something to do for other processes."""
         for attempt in range(ATTEMPTS):
             session = self._session()
             try:
-                return self._attempt(session, script), session.notices.touched
+                return self._attempt(session, script)
             except AGAIN as error:
-                session.connection.rollback()
+                self._leave(session)
                 if attempt == ATTEMPTS - 1:
-                    raise StoreError("The database refused a statement", why=str(error)) from error
+                    raise _refused(error) from error
                 time.sleep(random.uniform(0, 0.005 * (attempt + 1)))  # noqa: S311 spreads rivals, keeps no secret
+            except psycopg.OperationalError as error:
+                self._leave(session)
+                # The server went away before the commit was sent: nothing was done, a new connection may do it.
+                if session.committing or not session.connection.closed:
+                    raise _refused(error) from error
             except psycopg.Error as error:
-                self._give_up(session)
-                raise StoreError("The database refused a statement", why=str(error)) from error
+                self._leave(session)
+                raise _refused(error) from error
             except BaseException:
-                session.connection.rollback()
+                self._leave(session)
                 raise
-        raise AssertionError
+        raise StoreError("PostgreSQL keeps closing its connections", fix="look into the server's log")
 
-    def _attempt(self, session: PostgresSession, script: Callable[[Transaction], R]) -> R:
+    def _attempt(self, session: PostgresSession, script: Callable[[Transaction], R]) -> tuple[R, bool]:
+        session.committing = False
         notices = session.notices
         notices.clear()
         transaction = SqlTransaction(session)
-        result: R = checked(script(transaction))
-        claimer = self._claimer if notices.touched or notices.ended else None
-        reserved = claimer.reserve(notices.ended) if claimer else Slots(0, 0, 0)
-        jobs: list[Job] = []
-        try:
-            if claimer and reserved:
-                claimed = transaction.jobs.claim(reserved, *claimer.lease())
-                session.connection.commit()
-                jobs = claimed
-            else:
-                session.connection.commit()
-        finally:
-            if claimer:
-                claimer.deliver(reserved, jobs)
-        if self._claimer and notices.due_at is not None:
-            self._claimer.due(notices.due_at)
-        return result
+        result = run_script(script, transaction)
+        claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
+        return result, notices.heads > len(claimed)
 
     def _read(self, script: Callable[[Transaction], R]) -> R:
         session = self._session()
         try:
             session.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            return checked(script(SqlTransaction(session)))  # type: ignore[no-any-return]
+            return run_script(script, SqlTransaction(session))
         except psycopg.Error as error:
-            self._give_up(session)
-            raise StoreError("The database refused a statement", why=str(error)) from error
+            raise _refused(error) from error
         finally:
-            if not session.connection.closed:
-                session.connection.rollback()
+            self._leave(session)
 
     def _session(self) -> PostgresSession:
         """This thread's connection, made anew when the last one broke."""
@@ -186,20 +193,19 @@ class PostgresStore:
             try:
                 connection = psycopg.connect(self._url, row_factory=dict_row)
             except psycopg.Error as error:
-                raise StoreError(
-                    "PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration"
-                ) from error
+                raise _unreachable(error) from error
             session = PostgresSession(connection=connection, queries=self._queries, new_id=self._new_id)
             self._local.session = session
             self._sessions.append(session)
         return session
 
-    def _give_up(self, session: PostgresSession) -> None:
-        """Leave the failed transaction; a connection that cannot even roll back is closed."""
+    def _leave(self, session: PostgresSession) -> None:
+        """End the transaction; a connection that cannot even roll back is closed."""
         try:
             session.connection.rollback()
         except psycopg.Error:
             session.connection.close()
+        if session.connection.closed:
             self._sessions.remove(session)
 
     # -- notifications -------------------------------------------------------------------------------------
@@ -215,3 +221,11 @@ class PostgresStore:
             session = self._session()
             session.connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._name))
             session.connection.commit()
+
+
+def _unreachable(error: psycopg.Error) -> StoreError:
+    return StoreError("PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration")
+
+
+def _refused(error: psycopg.Error) -> StoreError:
+    return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

@@ -6,12 +6,20 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from typing import TypeVar
 
+from arvis.domain.errors import StoreError
 from arvis.domain.jobs import Job
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.store import Transaction
 from arvis.store.session import Notices
 
 R = TypeVar("R")
+
+
+def store_closed() -> StoreError:
+    """For those who come after the end; waiting for an answer they would wait for ever."""
+    return StoreError(
+        "The store is closed", why="Arvis is stopping", fix="nothing: it is taken up after the next start"
+    )
 
 
 def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> R:

@@ -13,8 +13,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.scripts import store_closed
 from arvis.store.session import IdMaker, SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession, connect, store_error
+from arvis.store.sqlite_session import SqliteSession, connect, told
 from arvis.store.transaction import SqlTransaction
 from arvis.store.writer import Submission, Writer, answer
 
@@ -45,6 +46,7 @@ class SqliteStore:
             for reading in (connect(path, writing=False) for _ in range(READERS))
         ]
         self._blobs = blobs
+        self._closed = False
 
     def start(self) -> None:
         self._writer.start()
@@ -53,6 +55,7 @@ class SqliteStore:
 
     async def stop(self) -> None:
         """Commit what waits, fold the log into the database and close."""
+        self._closed = True
         for _ in self._readers:
             self._reads.put(None)
         for reader in self._readers:
@@ -61,13 +64,13 @@ class SqliteStore:
         await asyncio.to_thread(self._writer.join)
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        submission = _submission(script, *args, **kwargs)
+        submission = self._submission(script, *args, **kwargs)
         self._writer.submit(submission)
         result: R = await submission.future
         return result
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        submission = _submission(script, *args, **kwargs)
+        submission = self._submission(script, *args, **kwargs)
         self._reads.put(submission)
         result: R = await submission.future
         return result
@@ -81,6 +84,14 @@ class SqliteStore:
 
     async def put_blob(self, data: bytes) -> str:
         return await self._blobs.put(data)
+
+    def _submission(
+        self, script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> Submission:
+        if self._closed:
+            raise store_closed()
+        loop = asyncio.get_running_loop()
+        return Submission(lambda transaction: script(transaction, *args, **kwargs), loop, loop.create_future())
 
 
 class Reader(threading.Thread):
@@ -96,19 +107,12 @@ class Reader(threading.Thread):
 
     def run(self) -> None:
         while (submission := self._work.get()) is not None:
-            self._connection.execute("BEGIN")
             try:
+                self._connection.execute("BEGIN")
                 submission.run(self._transaction)
-            except sqlite3.Error as error:
-                submission.error = store_error(error)
-            except Exception as error:  # noqa: BLE001 a script's error belongs to its caller
-                submission.error = error
-            finally:
+            except BaseException as error:  # noqa: BLE001 whatever a script throws is its caller's: the reader lives on
+                submission.error = told(error)
+            if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             answer([submission])
         self._connection.close()
-
-
-def _submission(script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs) -> Submission:
-    loop = asyncio.get_running_loop()
-    return Submission(lambda transaction: script(transaction, *args, **kwargs), loop, loop.create_future())

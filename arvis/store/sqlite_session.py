@@ -51,10 +51,15 @@ class SqliteSession:
         return self._connection.execute(self._queries[query], parameters).rowcount
 
 
-def store_error(error: sqlite3.Error) -> StoreError:
-    """What the database said, as an error of ours."""
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-        return DiskFull(
-            "Nothing can be written", why="the disk is full", fix="free some space; Arvis resumes by itself"
-        )
+def told(error: BaseException) -> BaseException:
+    """A script's failure as its caller shall see it: what the database said becomes an error of ours."""
+    if not isinstance(error, sqlite3.Error):
+        return error
+    match getattr(error, "sqlite_errorcode", None):
+        case sqlite3.SQLITE_FULL:
+            what, why, fix = "Nothing can be written", "the disk is full", "free some space; Arvis resumes by itself"
+            return DiskFull(what, why=why, fix=fix)
+        case sqlite3.SQLITE_BUSY:
+            fix = "end the other program that writes to Arvis's database"
+            return StoreError("The database is locked", why=str(error), fix=fix)
     return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

@@ -7,19 +7,20 @@ added or settled it claims the next ones in the same commit. It must never run a
 from __future__ import annotations
 
 import asyncio
-import inspect
+import contextlib
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from arvis.domain.jobs import Job
-from arvis.ports.job_store import Claimer, Slots
+from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
-from arvis.store.sqlite_session import SqliteSession, store_error
+from arvis.store.scripts import claim_and_commit, run_script
+from arvis.store.sqlite_session import SqliteSession, told
 from arvis.store.transaction import SqlTransaction
 
 GROUP_SIZE = 64
@@ -118,12 +119,12 @@ class Writer(threading.Thread):
         self._connection.execute("SAVEPOINT script")
         try:
             submission.run(self._transaction)
-        except Exception as error:
+        except BaseException as error:  # whatever a script throws is its caller's: the writer lives on
             if not self._connection.in_transaction:
                 raise _TransactionEnded from error
             self._connection.execute("ROLLBACK TO script")
             self._session.notices.back_to(mark)
-            submission.error = store_error(error) if isinstance(error, sqlite3.Error) else error
+            submission.error = told(error)
         self._connection.execute("RELEASE script")
 
     def _commit_singly(self, group: list[Submission]) -> None:
@@ -133,12 +134,9 @@ class Writer(threading.Thread):
                 self._begin()
                 submission.run(self._transaction)
                 self._claim_and_commit()
-            except sqlite3.Error as error:
+            except BaseException as error:  # noqa: BLE001 as above
                 self._roll_back()
-                submission.error = store_error(error)
-            except Exception as error:  # noqa: BLE001 a script's error belongs to its caller
-                self._roll_back()
-                submission.error = error
+                submission.error = told(error)
 
     def _begin(self) -> None:
         self._session.notices.clear()

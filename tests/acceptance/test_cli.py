@@ -149,6 +149,9 @@ def test_jobs_are_listed_filtered_and_paged(daemon: Daemon) -> None:
     assert first.stderr == f"There are more: --cursor {page['nextCursor']}\n"
     second = daemon.arvis("jobs", "list", *wanted, "--cursor", page["nextCursor"])
     assert second.stdout.splitlines()[1].startswith(older)
+    finished = daemon.arvis("jobs", "cancel", older)
+    assert (finished.returncode, finished.stdout) == (1, "")
+    assert "\n  fix: " in finished.stderr
     assert daemon.arvis("jobs", "list", "--kind", "cron").stdout == "No such jobs.\n"
 
 
@@ -163,12 +166,6 @@ def test_a_failed_job_is_shown_retried_and_deleted(daemon: Daemon) -> None:
     gone = daemon.arvis("jobs", "show", job)
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith("There is no such job.\n  fix: ")
-
-
-def test_a_finished_job_cannot_be_cancelled(daemon: Daemon) -> None:
-    done = daemon.arvis("jobs", "cancel", answered(daemon, "hi")["job"]["id"])
-    assert done.returncode == 1
-    assert "\n  fix: " in done.stderr
 
 
 def wait_for(daemon: Daemon, message: str) -> Any:
@@ -212,8 +209,8 @@ def test_explain_tells_the_story_of_an_answer(daemon: Daemon) -> None:
     message = answered(daemon, "demo: tokens 3", "--channel", "cli-story")["messageId"]
     told = daemon.arvis("explain", message).stdout
     assert re.match(r"Answered by helper after \d+\.\d{3} s, which was asked because no other rule matched", told)
-    for line in ("0.000 s  received from Owner over web", "demo/demo (account demo): 2 tokens in, 3 out, $0.000000"):
-        assert line in told
+    assert "0.000 s  received from Owner over web\n" in told
+    assert re.search(r"s  model demo/demo \(account demo\): \d+ tokens in, 3 out, \$0.000000, ", told)
     assert json.loads(daemon.arvis("explain", message, "--json").stdout)["reply"] == "word word word"
 
 
@@ -238,6 +235,14 @@ def log_in(daemon: Daemon, code: str) -> int:
     status = connection.getresponse().status
     connection.close()
     return status
+
+
+def test_a_key_that_the_daemon_does_not_know(daemon: Daemon, tmp_path: Path) -> None:
+    (tmp_path / "address").write_text(daemon.url)
+    (tmp_path / "api-key").write_text("wrong")
+    done = arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"fix: Name the data folder of the daemon at {daemon.url} with --data." in done.stderr
 
 
 def test_the_doctor_looks_beside_the_running_daemon(daemon: Daemon) -> None:

@@ -6,6 +6,9 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import psycopg
+from psycopg import sql
+
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
@@ -23,3 +26,13 @@ async def opened(database: Database, boot: str = "boot-1") -> AsyncIterator[Stor
     bring_up_to_date(database, NOW)
     async with open_store(database, boot=boot, new_id=id_maker()) as (store, _):
         yield store
+
+
+def emptied(database: Database) -> None:
+    """Bring a PostgreSQL database up to date and forget what a case before wrote."""
+    assert database.url is not None
+    bring_up_to_date(database, NOW)
+    with psycopg.connect(database.url) as connection:
+        found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        tables = [sql.Identifier(name) for (name,) in found if name != "migrations"]
+        connection.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(tables)))

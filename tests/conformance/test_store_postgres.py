@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -9,10 +10,19 @@ import pytest
 
 from arvis.store.opening import Database
 from arvis.testing.conformance.store import OpenStore, StoreConformance
-from tests.conformance.databases import opened
+from tests.conformance.databases import emptied, opened
+from tests.postgres import PostgresServer
 
 
 class TestPostgresStore(StoreConformance):
+    @pytest.fixture(scope="class")
+    def url(self, postgres: PostgresServer) -> Iterator[str]:
+        """One database for all cases, because making one costs more than a case."""
+        with postgres.database("conformance") as url:
+            yield url
+
     @pytest.fixture
-    def open_store(self, tmp_path: Path, postgres_url: str) -> OpenStore:
-        return partial(opened, Database(tmp_path / "unused.db", postgres_url, tmp_path))
+    def open_store(self, tmp_path: Path, url: str) -> OpenStore:
+        database = Database(tmp_path / "unused.db", url, tmp_path)
+        emptied(database)
+        return partial(opened, database)

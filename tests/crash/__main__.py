@@ -43,7 +43,7 @@ def _control(options: argparse.Namespace) -> int:
         result = asyncio.run(campaign.play(case))
     print(table(totals([result])))
     print(explain([result]))
-    caught = bool(result.violations)
+    caught = variant.is_caught(result, options.kills)
     print(f"{options.variant}: {'caught' if caught else 'NOT CAUGHT'} with {result.kills} kills, seed {case.seed}")
     return 0 if caught else 1
 

@@ -13,9 +13,9 @@ import openai
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
 from arvis.net.client import open_http_client
-from arvis.providers.openai import VENDORS, ChatCompletionsProvider, Timeouts
+from arvis.providers.openai import VENDORS, ChatCompletionsProvider
 from arvis.testing.clock import SteppedClock
 from arvis.testing.conformance.provider import ProviderConformance
 from arvis.testing.openai_server import (
@@ -102,10 +102,10 @@ class Scene:
 
 
 @asynccontextmanager
-async def open_scene(name: str = "openai", timeouts: Timeouts | None = None) -> AsyncIterator[Scene]:
+async def open_scene(name: str = "openai", timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
     async with openai_server() as server, open_http_client() as http:
         provider = ChatCompletionsProvider(
-            name=name, vendor=VENDORS[name], http=http, clock=SteppedClock(), timeouts=timeouts or Timeouts()
+            name=name, vendor=VENDORS[name], http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts()
         )
         yield Scene(server, provider)
 
@@ -447,7 +447,7 @@ async def test_an_answer_beyond_any_reason_is_unreadable(scene: Scene) -> None:
 
 @pytest.mark.parametrize("hang", [Hang(), Hang(after_headers=True), Hang(after_headers=True, first=b": wait\n\n")])
 async def test_silence_is_a_timeout(hang: Hang) -> None:
-    async with open_scene(timeouts=Timeouts(answer=0.1, stream=600.0, silence=0.1)) as scene:
+    async with open_scene(timeouts=CallTimeouts(total=0.1, silence=0.1)) as scene:
         assert (await scene.failure(hang)).kind is KINDS.TIMEOUT
 
 

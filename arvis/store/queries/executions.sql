@@ -69,8 +69,8 @@ SELECT * FROM waits WHERE id = :id;
 -- name: waits_of
 SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
 
--- name: open_wait_in_lane
-SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 1;
+-- name: open_waits_in_lane
+SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 100;
 
 -- name: answer_wait
 -- The first answer wins.

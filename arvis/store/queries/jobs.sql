@@ -115,7 +115,7 @@ WHERE id = :id AND status = 'failed';
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled') RETURNING id;
 
 -- name: followers
-SELECT id, kind, principal_id, tokens FROM jobs
+SELECT id, kind, principal_id, tokens, started_at FROM jobs
 WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 

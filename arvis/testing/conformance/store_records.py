@@ -92,17 +92,18 @@ class RecordCases(TransactionCases):
             add_agent(tx)
             conversation = tx.conversations.open(AGENT.id, PLACE, NOW)
             for execution in ("turn-1", "turn-2", "turn-3"):
-                tx.messages.add(said(f"asked-{execution}", execution=execution, conversation=conversation.id))
+                asked = said(f"asked-{execution}", execution=execution, conversation=conversation.id)
+                tx.messages.add(replace(asked, content=asked.id))
             for execution in ("turn-2", "turn-1"):
                 turn = tx.conversations.next_turn(conversation.id, NOW)
                 reply = said(
                     f"reply-{execution}", role=Role.ASSISTANT, execution=execution, conversation=conversation.id
                 )
-                tx.messages.add(replace(reply, turn=turn, position=1))
+                tx.messages.add(replace(reply, content=reply.id, turn=turn, position=1))
                 tx.messages.settle_turn(
                     execution, MessageStatus.ANSWERED, reason=None, turn=turn, reply_id=f"reply-{execution}"
                 )
-            return [each.id for each in tx.messages.history(conversation.id, 3)]
+            return [each.content for each in tx.messages.history(conversation.id, 3)]
 
         assert await store.write(script) == ["reply-turn-2", "asked-turn-1", "reply-turn-1"]
 
@@ -239,8 +240,7 @@ class RecordCases(TransactionCases):
         await store.write(lambda tx: tx.waits.close("execution-w1", NOW))
         assert await store.read(lambda tx: tx.waits.next_due()) == NOW + 10
         open_in_lane = await store.read(lambda tx: tx.waits.open_in_lane("a", WaitKind.USER))
-        assert open_in_lane is not None
-        assert open_in_lane.id == "w2"
+        assert [wait.id for wait in open_in_lane] == ["w2", "w3"]
 
     # -- small things --------------------------------------------------------------------------------------
 

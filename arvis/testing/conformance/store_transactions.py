@@ -123,7 +123,6 @@ class TransactionCases:
             yield
 
         def half_done(tx: Transaction) -> Iterator[str | None]:
-            put_setting(tx, "word", "early")
             return (get_setting(tx, word) for word in ("word",))
 
         for script in (coroutine, generator, async_generator, half_done):
@@ -148,6 +147,11 @@ class TransactionCases:
         for read in reads[::2]:
             read.cancel()
         assert await asyncio.gather(*reads[1::2]) == [None] * 8
+
+    async def test_a_read_changes_nothing(self, store: Store) -> None:
+        with pytest.raises(StoreError):
+            await store.read(put_setting, "word", "lost")
+        assert await store.read(get_setting, "word") is None
 
     async def test_an_id_is_fresh_and_later_than_the_one_before(self, store: Store) -> None:
         def script(tx: Transaction) -> list[str]:

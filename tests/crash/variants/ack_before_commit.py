@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from tests.crash.episode import Aim
+from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
-from tests.crash.verdict import Kind
 
 WRITER = "arvis/store/writer.py"
 
@@ -18,11 +18,11 @@ VARIANT = Variant(
         ),
         Edit(
             WRITER,
-            old='            self._connection.execute("COMMIT")\n',
-            new='            time.sleep(0.005)\n            self._connection.execute("COMMIT")\n',
+            old="    def _claim_and_commit(self) -> None:\n",
+            new="    def _claim_and_commit(self) -> None:\n        time.sleep(0.005)\n",
         ),
     ),
-    caught_by=frozenset({Kind.LOST}),
+    caught_by=[every_accepted_message_is_answered],
     aim=Aim.ACKNOWLEDGED,
     patience=10,
 )

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.crash.episode import Aim
-from tests.crash.verdict import Kind
+from tests.crash.oracle import every_message_is_accepted
+from tests.crash.report import Result
+from tests.crash.verdict import Rule
 
 PARTS = ("arvis", "connectors", "migrations")
 NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "ui")
@@ -35,15 +37,21 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`breaks` says which promise, `caught_by` what the oracle must find; `aim` and `patience` (seconds) let few
-    kills find it."""
+    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice; `aim` and `patience`
+    (seconds) let few kills find it."""
 
     name: str
     breaks: str
     edits: Sequence[Edit]
-    caught_by: frozenset[Kind]
+    caught_by: Sequence[Rule]
     aim: Aim
     patience: float
+
+    def is_caught(self, result: Result, kills: int) -> bool:
+        """Whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
+        broken_rules = {violation.rule for violation in result.violations}
+        ran = result.kills == kills and result.messages > 0 and every_message_is_accepted.__name__ not in broken_rules
+        return ran and broken_rules >= {rule.__name__ for rule in self.caught_by}
 
 
 @contextmanager

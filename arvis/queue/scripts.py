@@ -1,0 +1,53 @@
+"""The queue's transaction scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from arvis.domain.errors import LeaseLost
+from arvis.domain.jobs import Failed, HandedBack, Job, Retry, Snooze
+from arvis.ports.store import Transaction
+
+PRUNE_SLICE = 500
+
+Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
+
+
+def rescue(tx: Transaction, node: str, boot: str, now: int) -> list[Job]:
+    rescued = tx.jobs.rescue(node, boot, now)
+    for job in rescued:
+        if job.message_id is not None:
+            tx.timeline.note([job.message_id], "recovered", {"job": job.id, "crashes": job.crashes}, now)
+    return rescued
+
+
+def wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) -> int | None:
+    tx.jobs.wake(now)
+    expire(tx, now)
+    due = [at for at in (tx.jobs.next_due(), tx.waits.next_due()) if at is not None]
+    return min(due, default=None)
+
+
+def renew(
+    tx: Transaction, job_ids: Sequence[str], node: str, boot: str, *, now: int, lease_until: int
+) -> tuple[set[str], list[Job]]:
+    """First the leases, then the rescue: the ids that are still held, and the jobs that nobody renewed."""
+    held = tx.jobs.extend(job_ids, boot, lease_until)
+    return held, rescue(tx, node, boot, now)
+
+
+def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: Postponed | None, now: int) -> None:
+    if not tx.jobs.settle(job, outcome, now):
+        raise LeaseLost("The job was taken away while it ran")
+    if also is not None:
+        also(tx, job, outcome, now)
+
+
+def hand_back(tx: Transaction, jobs: Sequence[Job], now: int) -> None:
+    tx.jobs.lock([job.lane for job in jobs])
+    for job in jobs:
+        tx.jobs.settle(job, HandedBack(), now)
+
+
+def prune(tx: Transaction, before: int) -> int:
+    return tx.jobs.prune(before, PRUNE_SLICE)

@@ -1,0 +1,134 @@
+"""A store and a queue on a fresh database, without the daemon around them: what the rows about the queue work on."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from arvis.domain.jobs import Done, Failed, Job, JobKind, NewJob, Priority, Retry, Settled, Snooze, Verdict
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
+from arvis.queue.policy import RetryPolicy
+from arvis.queue.queue import Queue
+from arvis.store.opening import Database, bring_up_to_date, open_store
+
+#: The configuration's defaults.
+WORKERS = 8
+LEASE_SECONDS = 30.0
+DAY_MS = 24 * 3600 * 1000
+
+OnJob = Callable[[Job], Awaitable[None]]
+
+
+class Worker:
+    """A handler that calls `on_job`, then settles the job in a commit of its own."""
+
+    def __init__(self, *, store: Store, clock: SystemClock, on_job: OnJob) -> None:
+        self._store = store
+        self._clock = clock
+        self._on_job = on_job
+
+    async def run(self, job: Job) -> Verdict:
+        await self._on_job(job)
+        await self._store.write(settle, job, self._clock.now())
+        return Settled()
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        raise AssertionError(f"nothing fails here, but {job.id} did: {outcome}")
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        """Nobody waits."""
+
+
+class Bed:
+    """One database. `new_id` makes lanes and boots, too."""
+
+    def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker) -> None:
+        self.store = store
+        self.clock = clock
+        self.new_id = new_id
+
+    async def add(self, count: int, *, slice_size: int = 1_000) -> None:
+        """Jobs that may all run at once, each in a lane of its own."""
+        for start in range(0, count, slice_size):
+            await self.store.write(add_jobs, min(slice_size, count - start), self.clock.now())
+
+    @asynccontextmanager
+    async def queue(self, on_job: OnJob) -> AsyncIterator[Queue]:
+        """A queue that runs until the end of the block, as the daemon's does; every time as a new boot."""
+        worker = Worker(store=self.store, clock=self.clock, on_job=on_job)
+        queue = Queue(
+            store=self.store,
+            clock=self.clock,
+            policy=RetryPolicy(max_attempts=3, unit_ms=60_000, random=lambda: 0.5),
+            handlers={JobKind.ADVANCE: worker},
+            expire=_expire_nothing,
+            workers=WORKERS,
+            delivery_workers=WORKERS,
+            lease_seconds=LEASE_SECONDS,
+            boot=self.new_id(),
+            node="bench",
+            keep_finished_ms=30 * DAY_MS,
+        )
+        await queue.start()
+        try:
+            yield queue
+        finally:
+            await queue.stop()
+
+    async def drain(self, count: int) -> float:
+        """Jobs a second over the next `count` jobs; what is left waits on."""
+        loop = asyncio.get_running_loop()
+        started: list[float] = []
+        enough = asyncio.Event()
+
+        async def on_job(_: Job) -> None:
+            started.append(loop.time())
+            if len(started) > count:
+                enough.set()
+
+        async with self.queue(on_job):
+            await enough.wait()
+        return count / (started[count] - started[0])
+
+
+@asynccontextmanager
+async def open_bed(folder: Path) -> AsyncIterator[Bed]:
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = SystemClock()
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    database = Database(folder / "arvis.db", None, folder)
+    await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    async with open_store(database, boot=new_id(), new_id=new_id) as (store, _):
+        yield Bed(store=store, clock=clock, new_id=new_id)
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def add_job(tx: Transaction, now: int) -> str:
+    return tx.jobs.add(NewJob(JobKind.ADVANCE, Priority.MESSAGE), now).id
+
+
+def add_jobs(tx: Transaction, count: int, now: int) -> None:
+    for _ in range(count):
+        add_job(tx, now)
+
+
+def settle(tx: Transaction, job: Job, now: int) -> None:
+    if not tx.jobs.settle(job, Done(), now):
+        raise AssertionError(f"{job.id} was taken away while it ran")
+
+
+def add_in_lanes(tx: Transaction, lanes: Sequence[str], number: int, now: int) -> None:
+    """The `number`-th job of each lane."""
+    for lane in lanes:
+        tx.jobs.add(NewJob(JobKind.ADVANCE, Priority.MESSAGE, lane=lane, payload={"number": number}), now)
+
+
+def _expire_nothing(_tx: Transaction, _now: int) -> None:
+    """There are no questions here."""

@@ -1,0 +1,34 @@
+"""The control of the daemon's rows: the least that a socket server of this kind can do.
+
+Speaks just enough of the socket for `bench.people`: greets, acknowledges, and answers at once. Run as a program it
+prints its address and serves until it is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from websockets.asyncio.server import ServerConnection, serve
+
+
+async def answer(socket: ServerConnection) -> None:
+    async for text in socket:
+        asked = json.loads(text)
+        if asked["type"] == "auth":
+            await socket.send(json.dumps({"type": "auth_ok", "clientId": "echo", "seq": 0}, separators=(",", ":")))
+            continue
+        await socket.send(json.dumps({"type": "ack", "messageId": "1", "id": asked["id"]}, separators=(",", ":")))
+        reply = {"type": "message", "content": asked["content"], "replyTo": "1"}
+        await socket.send(json.dumps(reply, separators=(",", ":")))
+
+
+async def main() -> None:
+    async with serve(answer, "127.0.0.1", 0, compression=None) as server:
+        host, port = next(iter(server.sockets)).getsockname()[:2]
+        print(f"http://{host}:{port}", flush=True)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

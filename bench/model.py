@@ -1,0 +1,53 @@
+"""A model server that answers at once: chat completions as a stream, nothing parsed, so that it costs little beside
+the daemon that is measured. (`arvis.testing.openai_server` is the thorough one.)"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+_PIECES = ("Hello", " from the", " loopback", " model.")
+
+
+def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    envelope = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return b"data: " + json.dumps(envelope).encode() + b"\n\n"
+
+
+_EVENTS = b"".join([*(_event({"content": piece}) for piece in _PIECES), _event({}, "stop"), b"data: [DONE]\n\n"])
+_ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(_EVENTS)
+) + _EVENTS
+
+
+class Model:
+    """`newest` is the body of the last request."""
+
+    def __init__(self) -> None:
+        self.newest = b""
+        self.base_url = ""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection with any number of requests."""
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+                self.newest = await reader.readexactly(length)
+                writer.write(_ANSWER)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+
+@asynccontextmanager
+async def running_model() -> AsyncIterator[Model]:
+    model = Model()
+    server = await asyncio.start_server(model.serve, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()[:2]
+        model.base_url = f"http://{host}:{port}/v1"
+        yield model

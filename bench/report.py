@@ -1,0 +1,128 @@
+"""What a benchmark says: figures beside their controls, judged against gate and goal, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+#: More runnable tasks than cores at the beginning or the end: wall times of such a run say little.
+BUSY = os.cpu_count() or 1
+
+
+class Verdict(StrEnum):
+    GOAL = "goal reached"
+    GATE = "gate passed"
+    DEFECT = "DEFECT"
+    NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Below the gate is a defect (above it, where `lower` is better). `of_ratio`: the ratio to the control is judged,
+    not the value."""
+
+    gate: float
+    goal: float
+    of_ratio: bool = False
+    lower: bool = False
+
+    def judge(self, figure: float) -> Verdict:
+        sign = -1 if self.lower else 1
+        if sign * figure >= sign * self.goal:
+            return Verdict.GOAL
+        return Verdict.GATE if sign * figure >= sign * self.gate else Verdict.DEFECT
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row. `control` was measured in the same run and has the same unit; `ratio` is the median over all rounds of
+    value ÷ control, so it need not be the quotient of the two medians."""
+
+    name: str
+    value: float
+    unit: str
+    control: float | None = None
+    against: str = ""
+    ratio: float | None = None
+    target: Target | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.target is None:
+            return Verdict.NONE
+        judged = self.ratio if self.target.of_ratio else self.value
+        return self.target.judge(judged) if judged is not None else Verdict.NONE
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All figures of one call, and how busy the machine was (load averages of one minute, before and after)."""
+
+    figures: Sequence[Figure]
+    short: bool
+    load_before: float
+    load_after: float
+
+    @property
+    def busy(self) -> bool:
+        return self.load_before > BUSY
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "system": f"{platform.system()} {platform.machine()}",
+            "short": self.short,
+            "load": [self.load_before, self.load_after],
+            "busy": self.busy,
+            "figures": [figure.to_json() for figure in self.figures],
+        }
+
+    def write(self, file: Path) -> None:
+        file.write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+HEADINGS = ("measure", "value", "control", "ratio", "gate", "goal", "verdict")
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """The figures as a table of the seven columns of `HEADINGS`, each control named below."""
+    rows = [HEADINGS, *(_cells(figure) for figure in figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "-" * len(lines[0]))
+    controls = [f"control of “{figure.name}”: {figure.against}" for figure in figures if figure.against]
+    return "\n".join([*lines, "", *controls])
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    target = figure.target
+    unit = "" if target is None or target.of_ratio else f" {figure.unit}"
+    sign = "≤" if target is not None and target.lower else "≥"
+    return (
+        figure.name,
+        f"{number(figure.value)} {figure.unit}".rstrip(),
+        "" if figure.control is None else f"{number(figure.control)} {figure.unit}".rstrip(),
+        "" if figure.ratio is None else f"{figure.ratio:.2f}",
+        "" if target is None else f"{sign} {number(target.gate)}{unit}".rstrip(),
+        "" if target is None else f"{sign} {number(target.goal)}{unit}".rstrip(),
+        figure.verdict,
+    )
+
+
+def number(value: float) -> str:
+    """Three digits that mean something; whole numbers from a hundred on."""
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -1,0 +1,79 @@
+"""Rows about a daemon that does nothing: how soon it is ready, what it holds, what it uses, what it takes on disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from importlib.metadata import distribution
+
+from bench.controls import interpreter_start
+from bench.processes import cpu_seconds, memory_mb
+from bench.report import Figure, Target
+from bench.rounds import Setting, in_turn
+from bench.servers import daemon, echo
+from tests.acceptance.daemon import Daemon
+from tests.architecture.test_installed_size import needed, size_of, size_of_arvis
+
+
+async def start(setting: Setting) -> list[Figure]:
+    """From the command to the ready line, from the second start on (byte code and database are there)."""
+    folder = setting.folder / "start"
+    folder.mkdir()
+    used: list[float] = []
+
+    async def control() -> float:
+        return interpreter_start()
+
+    async def measure() -> float:
+        running = Daemon(folder)
+        begun = time.perf_counter()
+        try:
+            running.start()
+            seconds = time.perf_counter() - begun
+            used.append(cpu_seconds(running.pid))
+            running.stop()
+        finally:
+            running.close()
+        return seconds
+
+    paired = await in_turn(setting.scale.rounds, control, measure)
+    against = "start and end of a bare interpreter"
+    return [
+        Figure(
+            "start to ready, web only", paired.value, "s", paired.control, against, paired.ratio, Target(2, 1, lower=True)
+        ),
+        Figure("start to ready, web only, CPU", sorted(used[1:])[len(used[1:]) // 2], "s"),
+    ]
+
+
+async def idle(setting: Setting) -> list[Figure]:
+    """Memory and processor time of a daemon without work, beside the bare echo server."""
+    with daemon(setting.folder / "idle") as server, echo() as control:
+        # The start is over when it has been quiet for a moment.
+        await asyncio.sleep(2)
+        begun, ours, bare = time.perf_counter(), cpu_seconds(server.pid), cpu_seconds(control.pid)
+        await asyncio.sleep(setting.scale.idle_seconds)
+        seconds = time.perf_counter() - begun
+        percent = (cpu_seconds(server.pid) - ours) / seconds * 100
+        bare_percent = (cpu_seconds(control.pid) - bare) / seconds * 100
+        memory, bare_memory = memory_mb(server.pid), memory_mb(control.pid)
+    against = "a bare asyncio and websockets server"
+    return [
+        Figure("idle CPU", percent, "%", bare_percent, against, target=Target(0.3, 0.05, lower=True)),
+        Figure(
+            "idle memory, web only",
+            memory,
+            "MB",
+            bare_memory,
+            against,
+            memory / bare_memory,
+            Target(75, 60, lower=True),
+        ),
+    ]
+
+
+async def size(_: Setting) -> list[Figure]:
+    """The default install without byte code; `tests/architecture/test_installed_size.py` guards the gate."""
+    names = needed("arvis", frozenset(), set()) - {"arvis"}
+    total = sum(size_of(distribution(name)) for name in names) + size_of_arvis()
+    return [Figure("installed size", total / 1_000_000, "MB", target=Target(65, 62, lower=True))]

@@ -1,0 +1,39 @@
+"""The whole daemon as its user starts it, and the bare echo server beside it: processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.people import Server
+from tests.acceptance.daemon import Daemon, running_daemon
+
+ROOT = Path(__file__).parents[1]
+
+
+@contextmanager
+def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """Ready to be talked to; nothing of the caller's keys reaches it, so the demo answers unless `settings` say
+    otherwise."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with running_daemon(folder, settings=settings) as running:
+        yield server_of(running)
+        running.stop()
+
+
+def server_of(running: Daemon) -> Server:
+    return Server(running.url, running.api_key, running.pid)
+
+
+@contextmanager
+def echo() -> Iterator[Server]:
+    process = subprocess.Popen([sys.executable, "-m", "bench.echo"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield Server(process.stdout.readline().strip(), "", process.pid)
+    finally:
+        process.kill()
+        process.communicate()
