@@ -206,7 +206,7 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
     await queue.start()
     up()
     try:
-        await asyncio.Event().wait()
+        await queue.watch()
     finally:
         forget()
         await queue.stop()

@@ -30,23 +30,35 @@ class Model:
         self.newest = b""
         self.base_url = ""
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection with any number of requests."""
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).lower()
-                length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-                self.newest = await reader.readexactly(length)
-                writer.write(_ANSWER)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+
+class _Connection(asyncio.Protocol):
+    """Any number of requests, one after another. Clients send a length and wait for the answer."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._received = b""
+        self._transport = asyncio.Transport()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        if end and len(body) == _length(head):
+            self._model.newest, self._received = body, b""
+            self._transport.write(_ANSWER)
+
+
+def _length(head: bytes) -> int:
+    return int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
 
 
 @asynccontextmanager
 async def running_model() -> AsyncIterator[Model]:
     model = Model()
-    server = await asyncio.start_server(model.serve, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: _Connection(model), "127.0.0.1", 0)
     async with server:
         host, port = server.sockets[0].getsockname()[:2]
         model.base_url = f"http://{host}:{port}/v1"

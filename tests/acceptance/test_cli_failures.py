@@ -58,7 +58,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert not (tmp_path / "data" / "address").exists()
 
 
-# -- 3 and 4: data folder in use, daemon not reachable --------------------------------------------------------------------------------
+# -- 3 and 4: data folder in use, daemon not reachable -------------------------------------------------------
 
 
 def test_a_folder_in_which_no_daemon_ever_ran(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def doctor(daemon: Daemon) -> tuple[int, dict[str, str]]:
 
 
 def check_the_doctor_finds_what_is_wrong(daemon: Daemon) -> None:
-    """In a copy of a used data folder whose daemon has stopped."""
+    """In a data folder that was used, and whose daemon has stopped."""
     daemon.data.chmod(0o755)
     database = daemon.data / "arvis.db"
     with contextlib.closing(sqlite3.connect(database)) as connection, connection:
@@ -124,7 +124,7 @@ def test_the_doctor_on_a_bad_configuration(tmp_path: Path) -> None:
     assert "fail  The configuration cannot be used: `web.prot`" in done.stdout
 
 
-# -- 4, too: somebody else answers -------------------------------------------------------------------------------------
+# -- 4, too: somebody else answers ---------------------------------------------------------------------------
 
 
 class Stranger(BaseHTTPRequestHandler):

@@ -34,5 +34,8 @@ def emptied(database: Database) -> None:
     bring_up_to_date(database, NOW)
     with psycopg.connect(database.url) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
-        tables = [sql.Identifier(name) for (name,) in found if name != "migrations"]
-        connection.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(tables)))
+        # Much faster than TRUNCATE, which makes new files; without foreign keys the order does not matter.
+        connection.execute("SET session_replication_role = replica")
+        for (table,) in found:
+            if table != "migrations":
+                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))

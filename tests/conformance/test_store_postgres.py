@@ -14,13 +14,14 @@ from tests.conformance.databases import emptied, opened
 from tests.postgres import PostgresServer
 
 
-class TestPostgresStore(StoreConformance):
-    @pytest.fixture(scope="class")
-    def url(self, postgres: PostgresServer) -> Iterator[str]:
-        """One database for all cases, because making one costs more than a case."""
-        with postgres.database("conformance") as url:
-            yield url
+@pytest.fixture(scope="module")
+def url(postgres: PostgresServer) -> Iterator[str]:
+    """One database for all cases, because making one costs more than a case."""
+    with postgres.database("conformance") as url:
+        yield url
 
+
+class TestPostgresStore(StoreConformance):
     @pytest.fixture
     def open_store(self, tmp_path: Path, url: str) -> OpenStore:
         database = Database(tmp_path / "unused.db", url, tmp_path)

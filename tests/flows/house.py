@@ -1,0 +1,387 @@
+"""The whole way of a message in one process: real store, queue, engine, flow and bus; only the model and the chat
+platform are scripted."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from arvis.agents.agent import agent_graph
+from arvis.bus import EventBus
+from arvis.delivery import Deliverer
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ProviderError
+from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.jobs import Job, JobKind
+from arvis.domain.messages import Address, Delivery, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.graph import lifecycle
+from arvis.graph.decisions import Graph
+from arvis.graph.engine import Engine
+from arvis.message_flow import MessageFlow
+from arvis.operations import StoreOperations
+from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.inbox import Inbox, Received
+from arvis.ports.insights import Insights, MessageTimeline
+from arvis.ports.store import Claimer, Store, Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
+from arvis.queue.policy import RetryPolicy
+from arvis.queue.queue import Handler, Queue
+from arvis.routing import Router
+from arvis.runner import Runner
+from arvis.store.opening import Database, bring_up_to_date, open_store
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+PLATFORM, BOT = "chat", "main"
+UNIT_SECONDS = 60
+PATIENCE_SECONDS = 15
+DAY_MS = 24 * 3600 * 1000
+HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
+
+
+class MovableClock(SystemClock):
+    """The real clock, put forward by hand."""
+
+    def __init__(self) -> None:
+        self._ahead = 0
+
+    def now(self) -> int:
+        return super().now() + self._ahead
+
+    def put_forward(self, seconds: float) -> None:
+        self._ahead += int(seconds * 1000)
+
+
+class ObservedStore:
+    """The store, telling of every commit, so that tests await changes instead of polling for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.changed = asyncio.Event()
+        self.blobs_first: list[str] = []
+
+    @property
+    def shared(self) -> bool:
+        return self._store.shared
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await self._store.write(script, *args, **kwargs)
+        finally:
+            self.changed.set()
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._store.read(script, *args, **kwargs)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._store.attend(claimer)
+
+    async def wait_for_change(self, timeout: float) -> bool:
+        return await self._store.wait_for_change(timeout)
+
+    async def put_blob(self, data: bytes) -> str:
+        return await self._store.put_blob(data)
+
+
+@dataclass(slots=True)
+class Held:
+    """An answer that waits for the test. `cancelled` is set when nobody wants it any more."""
+
+    text: str = "held answer"
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self) -> None:
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+Answer = str | RunResult | ProviderError | Held
+
+
+class ScriptedProvider:
+    """A `StreamingProvider`: each call takes the next entry of `script`; with none left the newest words come back.
+    `asked` holds every request."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.script: deque[Answer] = deque()
+        self.asked: list[RunRequest] = []
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self.stream(request, account, lambda _: None)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        self.asked.append(request)
+        answer = self.script.popleft() if self.script else f"Re: {request.turns[-1].content}"
+        match answer:
+            case ProviderError():
+                raise answer
+            case RunResult():
+                return answer
+            case Held(text=text):
+                await answer.wait()
+            case str() as text:
+                pass
+        middle = len(text) // 2
+        for piece in (text[:middle], text[middle:]):
+            on_text(piece)
+        return said(text)
+
+    @property
+    def prompts(self) -> list[list[str]]:
+        """What every call was asked, one line for each turn of the prompt: `user: Hello`."""
+        return [[f"{turn.role}: {turn.content}" for turn in request.turns] for request in self.asked]
+
+
+def said(text: str, *, truncated: bool = False) -> RunResult:
+    return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, truncated=truncated)
+
+
+class RecordingConnector:
+    """A platform whose sends succeed unless `script` says otherwise. `sent` holds what arrived, `tried` all tries."""
+
+    platform = PLATFORM
+    name = BOT
+
+    def __init__(self, *, safe_resend: bool) -> None:
+        self.capabilities = Capabilities(safe_resend=safe_resend)
+        self.script: deque[SendError | Held] = deque()
+        self.tried: list[Delivery] = []
+        self.sent: list[Delivery] = []
+
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        self.tried.append(delivery)
+        match self.script.popleft() if self.script else None:
+            case SendError() as error:
+                raise error
+            case Held() as held:
+                await held.wait()
+        self.sent.append(delivery)
+        return Receipt(f"platform-{len(self.sent)}")
+
+    @property
+    def texts(self) -> list[str]:
+        return [delivery.content for delivery in self.sent]
+
+
+class House:
+    """Everything that a test wants to reach, and a few words for what it does often."""
+
+    def __init__(
+        self, *, store: ObservedStore, insights: Insights, graphs: Iterable[Graph], safe_resend: bool, workers: int
+    ) -> None:
+        self.store = store
+        self.insights = insights
+        self.clock = MovableClock()
+        self.new_id = IdMaker(clock=self.clock, random_bits=secrets.randbits)
+        self.bus = EventBus()
+        self.provider = ScriptedProvider()
+        self.connector = RecordingConnector(safe_resend=safe_resend)
+        self.events: list[Event] = []
+        for kind in (MessageReceived, TypingRequested, StatusChanged, Delta):
+            self.bus.subscribe(kind, self.events.append)
+        self.flow = self._flow(graphs)
+        self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
+        self._workers = workers
+        self.queue = self._queue("boot-0")
+        self._boots = 0
+        self.bus.subscribe(JobSettled, lambda event: self.queue.abandon(event.job_id))
+
+    def _flow(self, graphs: Iterable[Graph]) -> MessageFlow:
+        account = Account(name="main", provider="scripted", model="model")
+        runner = Runner(
+            providers={"scripted": self.provider},
+            accounts=[account],
+            clock=self.clock,
+            new_id=self.new_id,
+            random=lambda: 0.0,
+        )
+        known = [agent_graph(store=self.store, runner=runner, reply_bytes=262_144), *graphs]
+        engine = Engine(
+            store=self.store,
+            graphs={graph.name: graph for graph in known},
+            clock=self.clock,
+            bus=self.bus,
+            new_id=self.new_id,
+        )
+        router = Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}})
+        return MessageFlow(store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock)
+
+    def _queue(self, boot: str) -> Queue:
+        deliverer = Deliverer(store=self.store, connectors={(PLATFORM, BOT): self.connector}, clock=self.clock)
+        handlers: dict[JobKind, Handler] = {
+            JobKind.MESSAGE: self.flow,
+            JobKind.ADVANCE: self.flow,
+            JobKind.DELIVER: deliverer,
+        }
+        return Queue(
+            store=self.store,
+            clock=self.clock,
+            policy=RetryPolicy(3, UNIT_SECONDS * 1000, lambda: 0.0),
+            handlers=handlers,
+            expire=lifecycle.expire,
+            workers=self._workers,
+            delivery_workers=2,
+            lease_seconds=30,
+            boot=boot,
+            node="node",
+            keep_finished_ms=DAY_MS,
+        )
+
+    # -- life ----------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        await self.queue.start()
+
+    async def restart(self, *, drain_seconds: float = 0.0) -> None:
+        """Drain, and begin again as another boot."""
+        await self.queue.stop(drain_seconds)
+        self._boots += 1
+        self.queue = self._queue(f"boot-{self._boots}")
+        await self.queue.start()
+
+    async def pass_time(self, seconds: float) -> None:
+        """Put the clock forward and let the queue see what is due."""
+        self.clock.put_forward(seconds)
+        self.queue.look()
+
+    # -- what people do ------------------------------------------------------------------------------------
+
+    def message(self, text: str, *, user: str = "ann", channel: str = "room", **changes: Any) -> IncomingMessage:
+        changes.setdefault("event_id", self.new_id())
+        changes.setdefault("assigned_agent", "helper")
+        return IncomingMessage(
+            address=Address(PLATFORM, BOT, channel), sender=Sender(user, user.title()), content=text, **changes
+        )
+
+    async def say(self, text: str, **more: Any) -> Received:
+        return await self.flow.receive(self.message(text, **more))
+
+    async def ask(self, text: str, **more: Any) -> MessageTimeline:
+        """Say something and wait for the answer."""
+        received = await self.say(text, **more)
+        return await self.until_status(received.message_id, MessageStatus.ANSWERED)
+
+    # -- what tests wait for -------------------------------------------------------------------------------
+
+    async def until(self, check: Callable[[], Awaitable[T | None]]) -> T:
+        """What `check` finds, asked again after every commit."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                self.store.changed.clear()
+                if (found := await check()) is not None:
+                    return found
+                await self.store.changed.wait()
+
+    async def until_status(self, message_id: str, *statuses: MessageStatus) -> MessageTimeline:
+        async def check() -> MessageTimeline | None:
+            timeline = await self.timeline(message_id)
+            return timeline if timeline.status in statuses else None
+
+        return await self.until(check)
+
+    async def until_noted(self, message_id: str, step: str, times: int = 1) -> MessageTimeline:
+        """Until the timeline has this step so many times."""
+
+        async def check() -> MessageTimeline | None:
+            timeline = await self.timeline(message_id)
+            return timeline if steps_of(timeline).count(step) >= times else None
+
+        return await self.until(check)
+
+    async def until_sent(self, number: int) -> Sequence[str]:
+        """Until so many deliveries are on record as sent."""
+
+        async def check() -> Sequence[str] | None:
+            sent = await self.store.read(delivery_states)
+            return self.connector.texts if list(sent.values()).count("sent") >= number else None
+
+        return await self.until(check)
+
+    async def until_idle(self) -> None:
+        """Until no job waits or runs."""
+
+        async def check() -> bool | None:
+            counts = await self.insights.counts(self.clock.now())
+            return None if any(status != "failed" for _, status in counts.jobs) else True
+
+        await self.until(check)
+
+    # -- what is on record ---------------------------------------------------------------------------------
+
+    async def timeline(self, message_id: str) -> MessageTimeline:
+        timeline = await self.insights.message(message_id)
+        assert timeline is not None, f"no message {message_id}"
+        return timeline
+
+    async def jobs(self, kind: str | None = None) -> list[Job]:
+        """Newest first."""
+        return list((await self.insights.jobs(kind=kind, status=None, agent=None, limit=100, cursor=None)).items)
+
+    def statuses(self, message_id: str) -> list[str]:
+        """What the bus said about a message, in order."""
+        changes = [event for event in self.events if isinstance(event, StatusChanged)]
+        return [change.status.value for change in changes if change.message_id == message_id]
+
+
+@asynccontextmanager
+async def open_house(
+    database: Database,
+    *,
+    agents: Iterable[Agent] = (HELPER,),
+    graphs: Iterable[Graph] = (),
+    safe_resend: bool = True,
+    workers: int = 4,
+    started: bool = True,
+) -> AsyncIterator[House]:
+    clock = SystemClock()
+    await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    async with open_store(database, boot="house", new_id=new_id) as (store, insights):
+        house = House(
+            store=ObservedStore(store), insights=insights, graphs=graphs, safe_resend=safe_resend, workers=workers
+        )
+        for agent in agents:
+            await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)
+        if started:
+            await house.start()
+        try:
+            yield house
+        finally:
+            await house.queue.stop(0)
+
+
+def upload(name: str, data: bytes) -> Upload:
+    return Upload(name, "text/plain", data)
+
+
+def steps_of(timeline: MessageTimeline) -> list[str]:
+    return [step.step for step in timeline.steps]
+
+
+def agent_with(**changes: Any) -> Agent:
+    return replace(HELPER, **changes)
+
+
+def delivery_states(tx: Transaction) -> dict[str, str]:
+    """Every delivery's state by its content, as far as jobs tell of them."""
+    raise NotImplementedError
