@@ -156,7 +156,7 @@ class SqlJobs:
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
         self.lock([head.lane])
-        if head.principal_id is None or not self.held(head):
+        if head.principal_id is None :
             self._unlock(head)
             return []
         tokens = head.tokens

@@ -19,7 +19,7 @@ import yaml
 from tests.crash.history import Boot
 
 READY = b"Arvis is ready at "
-READY_WITHIN = 60.0
+READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -18,7 +18,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.jobs import Job, JobKind
-from arvis.domain.messages import Address, Delivery, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
@@ -67,7 +67,6 @@ class ObservedStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.changed = asyncio.Event()
-        self.blobs_first: list[str] = []
 
     @property
     def shared(self) -> bool:
@@ -308,12 +307,12 @@ class House:
 
         return await self.until(check)
 
-    async def until_sent(self, number: int) -> Sequence[str]:
-        """Until so many deliveries are on record as sent."""
+    async def until_sent(self, number: int, channel: str = "room") -> list[str]:
+        """Until so many deliveries to a channel are on record as sent; all texts that reached the platform."""
 
-        async def check() -> Sequence[str] | None:
-            sent = await self.store.read(delivery_states)
-            return self.connector.texts if list(sent.values()).count("sent") >= number else None
+        async def check() -> list[str] | None:
+            sent = [one for one in await self.deliveries(channel) if one.state is DeliveryState.SENT]
+            return self.connector.texts if len(sent) >= number else None
 
         return await self.until(check)
 
@@ -332,6 +331,10 @@ class House:
         timeline = await self.insights.message(message_id)
         assert timeline is not None, f"no message {message_id}"
         return timeline
+
+    async def deliveries(self, channel: str = "room") -> list[Delivery]:
+        """In the order of their numbers."""
+        return list(await self.insights.deliveries_after(Address(PLATFORM, BOT, channel), 0, 100))
 
     async def jobs(self, kind: str | None = None) -> list[Job]:
         """Newest first."""
@@ -380,8 +383,3 @@ def steps_of(timeline: MessageTimeline) -> list[str]:
 
 def agent_with(**changes: Any) -> Agent:
     return replace(HELPER, **changes)
-
-
-def delivery_states(tx: Transaction) -> dict[str, str]:
-    """Every delivery's state by its content, as far as jobs tell of them."""
-    raise NotImplementedError

@@ -1,0 +1,227 @@
+"""From a connector's event to the reply on its way: accepted once, answered once, nothing lost, nothing doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+from arvis.agents import notices
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.events import Delta, MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.messages import DeliveryState, MessageStatus, PrincipalRole
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from tests.flows.house import House, agent_with, open_house, said, steps_of, upload
+
+# -- the plain way -----------------------------------------------------------------------------------------
+
+
+async def test_a_message_gets_one_reply_which_is_delivered_where_it_came_from(either_house: House) -> None:
+    house = either_house
+    house.provider.script.append("Good day!")
+    timeline = await house.ask("Hello")
+    assert timeline.reply == "Good day!"
+    assert timeline.agent == "helper"
+    await house.until_sent(1)
+    delivery = (await house.deliveries())[0]
+    assert (delivery.content, delivery.seq, delivery.state) == ("Good day!", 1, DeliveryState.SENT)
+    assert (delivery.reply_to, delivery.answers) == (timeline.message.id, (timeline.message.id,))
+    assert house.provider.prompts == [["user: Hello"]]
+
+
+async def test_the_timeline_tells_the_whole_way(house: House) -> None:
+    timeline = await house.ask("Hello")
+    await house.until_sent(1)
+    timeline = await house.timeline(timeline.message.id)
+    assert sorted(steps_of(timeline)) == sorted(
+        ["received", "routed", "queued", "started", "node", "node", "model_call", "answered", "delivery"]
+    )
+    assert [step.data["node"] for step in timeline.steps if step.step == "node"] == ["prepare", "call_model"]
+    assert (timeline.input_tokens, timeline.output_tokens) == (10, 5)
+
+
+async def test_the_bus_tells_of_everything_in_order(house: House) -> None:
+    timeline = await house.ask("Hello")
+    await house.until_idle()
+    told = [type(event) for event in house.events]
+    assert told == [MessageReceived, TypingRequested, StatusChanged, Delta, Delta, StatusChanged]
+    assert house.statuses(timeline.message.id) == ["running", "answered"]
+
+
+async def test_the_deltas_add_up_to_the_reply(house: House) -> None:
+    house.provider.script.append("a longer answer")
+    timeline = await house.ask("Hello")
+    deltas = [event for event in house.events if isinstance(event, Delta)]
+    assert "".join(delta.text for delta in deltas) == timeline.reply
+    assert [delta.offset for delta in deltas] == [0, len(deltas[0].text)]
+    assert {delta.message_id for delta in deltas} == {timeline.message.id}
+
+
+async def test_conversations_do_not_see_one_another(house: House) -> None:
+    await house.ask("my secret", channel="one")
+    await house.ask("Hello", channel="two")
+    assert house.provider.prompts[1] == ["user: Hello"]
+
+
+async def test_ten_conversations_are_answered_at_once_and_one_stays_serial(database: Database) -> None:
+    async with open_house(database, workers=10) as house:
+        everybody = asyncio.Barrier(10)
+        provider = house.provider
+        plain = provider.stream
+
+        async def together(request, account, on_text):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+            await everybody.wait()  # passes only when ten calls run at the same time
+            return await plain(request, account, on_text)
+
+        provider.stream = together  # type: ignore[method-assign]
+        await asyncio.gather(*(house.ask("Hello", channel=f"room-{number}") for number in range(10)))
+        assert len(provider.asked) == 10
+
+
+# -- the same event again ----------------------------------------------------------------------------------
+
+
+async def test_the_same_event_is_one_message_whatever_its_content(either_house: House) -> None:
+    house = either_house
+    first = await house.say("Hello", event_id="event-1")
+    again = await house.say("Something else", event_id="event-1")
+    assert (again.message_id, again.duplicate, first.duplicate) == (first.message_id, True, False)
+    await house.until_idle()
+    assert house.provider.prompts == [["user: Hello"]]
+    assert len(await house.deliveries()) == 1
+
+
+async def test_the_same_event_at_the_same_moment_is_one_message(either_house: House) -> None:
+    house = either_house
+    answers = await asyncio.gather(*(house.say(f"Hello {number}", event_id="event-1") for number in range(8)))
+    assert len({received.message_id for received in answers}) == 1
+    assert [received.duplicate for received in answers].count(False) == 1
+    await house.until_idle()
+    assert len(house.provider.asked) == 1
+    assert [type(event) for event in house.events].count(MessageReceived) == 1
+
+
+async def test_first_messages_at_the_same_moment_share_one_conversation(either_house: House) -> None:
+    house = either_house
+    people = ["ann", "bob", "cem", "dora"]
+    await asyncio.gather(*(house.ask(f"{person} here", user=person) for person in people))
+    conversations = await house.insights.conversations(agent=None, limit=10, cursor=None)
+    assert [conversation.turns for conversation in conversations.items] == [4]
+
+
+async def test_the_same_event_id_in_another_channel_is_another_message(house: House) -> None:
+    first = await house.say("Hello", event_id="event-1", channel="one")
+    second = await house.say("Hello", event_id="event-1", channel="two")
+    assert second.message_id != first.message_id
+    assert not second.duplicate
+
+
+# -- nobody answers ----------------------------------------------------------------------------------------
+
+
+async def test_a_dropped_message_leaves_a_row_and_a_reason(either_house: House) -> None:
+    house = either_house
+    dropped = await house.say("Hello", assigned_agent=None, event_id="event-1")
+    assert (dropped.status, dropped.reason) == (MessageStatus.DROPPED, "none")
+    timeline = await house.timeline(dropped.message_id)
+    assert (timeline.status, timeline.reason, timeline.reply) == (MessageStatus.DROPPED, "none", None)
+    assert steps_of(timeline) == ["received", "dropped"]
+    assert await house.jobs() == []
+    again = await house.say("Hello", assigned_agent=None, event_id="event-1")
+    assert (again.message_id, again.duplicate) == (dropped.message_id, True)
+
+
+async def test_a_blocked_person_is_dropped_with_their_name(house: House) -> None:
+    await house.store.write(block, "mallory")
+    dropped = await house.say("Hello", user="mallory")
+    assert (dropped.status, dropped.reason) == (MessageStatus.DROPPED, "blocked")
+    assert (await house.timeline(dropped.message_id)).message.principal_id is not None
+
+
+async def test_talk_among_people_is_not_kept(house: House) -> None:
+    ignored = await house.say("Hi Bob", addressed=False)
+    assert (ignored.message_id, ignored.status, ignored.reason) == ("", MessageStatus.DROPPED, "not_addressed")
+    assert await house.store.read(lambda tx: tx.principals.find("chat", "ann")) is None
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+async def test_files_are_stored_by_their_content_and_named_to_the_model(house: House, database: Database) -> None:
+    data = b"the plan"
+    timeline = await house.ask("Look", uploads=(upload("plan.txt", data), upload("copy.txt", data)))
+    name = hashlib.sha256(data).hexdigest()
+    assert [(file.filename, file.size, file.sha256) for file in timeline.message.attachments] == [
+        ("plan.txt", 8, name),
+        ("copy.txt", 8, name),
+    ]
+    stored = [path for path in (database.folder / "blobs").rglob("*") if path.is_file()]
+    assert [path.read_bytes() for path in stored] == [data]
+    assert name.endswith(stored[0].name[-32:])
+    prompt = house.provider.prompts[0][0]
+    assert prompt.startswith("user: Look")
+    assert "plan.txt" in prompt
+    assert "copy.txt" in prompt
+
+
+async def test_a_message_of_nothing_but_a_file_can_be_asked_and_remembered(house: House) -> None:
+    await house.ask("", uploads=(upload("plan.txt", b"the plan"),))
+    await house.ask("And now?")
+    assert all(turn.content for request in house.provider.asked for turn in request.turns)
+
+
+async def test_the_files_of_a_dropped_message_are_not_kept(house: House, database: Database) -> None:
+    await house.say("Look", assigned_agent=None, uploads=(upload("plan.txt", b"the plan"),))
+    assert not list((database.folder / "blobs").rglob("*.*"))
+    assert not [path for path in (database.folder / "blobs").rglob("*") if path.is_file()]
+
+
+# -- what models do ----------------------------------------------------------------------------------------
+
+
+async def test_a_reply_over_the_limit_is_cut_with_a_closing_line(house: House) -> None:
+    house.provider.script.append(said("much to", truncated=True))
+    timeline = await house.ask("Tell me all")
+    assert timeline.reply == "much to" + notices.CUT
+
+
+async def test_every_try_leaves_its_receipt(either_house: House) -> None:
+    house = either_house
+    house.provider.script += [ProviderError(ProviderErrorKind.OVERLOADED, "busy"), said("at last")]
+    timeline = await house.ask("Hello")
+    calls = [step.data for step in timeline.steps if step.step == "model_call"]
+    assert [(call["error"], call["output_tokens"]) for call in calls] == [("overloaded", 0), (None, 5)]
+    assert timeline.reply == "at last"
+
+
+async def test_a_retried_stream_begins_again_at_offset_nought(house: House) -> None:
+    house.provider.script += [said("  "), "second"]  # an empty reply is no reply
+    timeline = await house.ask("Hello")
+    deltas = [(event.offset, event.text) for event in house.events if isinstance(event, Delta)]
+    assert deltas == [(0, "sec"), (3, "ond")]
+    assert timeline.reply == "second"
+
+
+async def test_an_agent_whose_graph_is_missing_says_so_at_once(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(graph="gone")]) as house:
+        received = await house.say("Hello")
+        timeline = await house.until_status(received.message_id, MessageStatus.FAILED)
+        assert timeline.reason == "broken"
+        assert timeline.reply == notices.failed("broken")
+        assert timeline.job is not None
+        assert (timeline.job.attempts, timeline.job.error) == (0, "There is no graph gone")
+
+
+async def test_owners_come_first(database: Database) -> None:
+    async with open_house(database, started=False) as house:
+        await house.say("first", user="ann", channel="one")
+        await house.say("second", user="owner", channel="two")
+        assert sorted(job.priority for job in await house.jobs("message")) == [1, 5]
+        owner = await house.store.read(lambda tx: tx.principals.find("chat", "owner"))
+        assert owner is not None
+        assert owner.role is PrincipalRole.OWNER
+
+
+def block(tx: Transaction, user_id: str) -> None:
+    principal = tx.principals.seen("chat", user_id, user_id, None, 1)
+    tx.principals.set_role(principal.id, PrincipalRole.BLOCKED, 1)
