@@ -28,8 +28,7 @@ class Deliverer:
         self._clock = clock
 
     async def run(self, job: Job) -> Verdict:
-        delivery = await self._store.read(_load, job.delivery_id or "")
-        if delivery is None:
+        if (delivery := job.delivery) is None:
             return GiveUp("no_delivery", "the delivery of this job does not exist")
         connector = self._connectors.get((delivery.address.platform, delivery.address.connector))
         if connector is None:
@@ -67,10 +66,6 @@ class Deliverer:
         if error.retry_after is not None:
             return NotBefore(max(error.retry_after, SHORTEST_REST), "rate_limit")
         return TryAgain(str(error))
-
-
-def _load(tx: Transaction, delivery_id: str) -> Delivery | None:
-    return tx.deliveries.get(delivery_id)
 
 
 def _mark(tx: Transaction, job: Job, delivery: Delivery, state: DeliveryState, now: int) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from arvis.agents import notices, turns
 from arvis.agents.agent import is_turn
 from arvis.agents.turns import CancelledTurn, Ending
-from arvis.domain.errors import PERMANENT, ExecutionError, LeaseLost, ProviderErrorKind
+from arvis.domain.errors import PERMANENT, ExecutionError, ProviderErrorKind
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
@@ -51,14 +51,9 @@ class MessageFlow:
 
     async def receive(self, message: IncomingMessage) -> Received:
         """Steps 1–4 and 8. Acknowledge the platform only after this returns."""
-        route = await self._store.read(self._router.route, message)  # 2 route and permit, with the reason
-        if isinstance(route, Refused) and route.reason == NOT_ADDRESSED:
-            return Received("", MessageStatus.DROPPED, route.reason)  # what people say to one another is not kept
-        if isinstance(route, Refused):
-            return await self._store.write(drop, message, route, self._clock.now())
-        files = await self._keep_files(message)  # bytes first, rows second
-        received = await self._store.write(accept, message, route, files, self._clock.now())  # 1+4+8 in one commit
-        if not received.duplicate:
+        route, files = await self._keep_files(message)  # bytes first, rows second
+        received = await self._store.write(self._take, message, route, files, self._clock.now())  # 1+2+4+8: one commit
+        if received.status is MessageStatus.ACCEPTED and not received.duplicate:
             self._bus.publish(MessageReceived(received.message_id, message.address))
             self._bus.publish(TypingRequested(message.address))  # 3
         return received
@@ -70,11 +65,31 @@ class MessageFlow:
             turns.announce_cancelled(self._bus, turn)
         return len(stopped)
 
-    async def _keep_files(self, message: IncomingMessage) -> list[Attachment]:
-        return [
+    async def _keep_files(self, message: IncomingMessage) -> tuple[Routed | Refused | None, list[Attachment]]:
+        """Only for who may ask: a message with files is routed before, every other one in the commit that takes it."""
+        route = await self._store.read(self._router.route, message) if message.uploads else None
+        wanted = message.uploads if isinstance(route, Routed) else ()
+        return route, [
             Attachment(file.filename, file.content_type, len(file.data), await self._store.put_blob(file.data))
-            for file in message.uploads
+            for file in wanted
         ]
+
+    def _take(
+        self,
+        tx: Transaction,
+        message: IncomingMessage,
+        route: Routed | Refused | None,
+        files: Sequence[Attachment],
+        now: int,
+    ) -> Received:
+        """Route and permit, then accept or drop, with the reason."""
+        match route or self._router.route(tx, message):
+            case Routed() as routed:
+                return accept(tx, message, routed, files, now)
+            case Refused(reason=reason) if reason == NOT_ADDRESSED:
+                return Received("", MessageStatus.DROPPED, reason)  # what people say to one another is not kept
+            case refused:
+                return drop(tx, message, refused, now)
 
     # -- in a worker: durable --------------------------------------------------------------------------------
 
@@ -223,11 +238,7 @@ def accept(
 
 
 def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began. Fenced, so that nobody joins a
-    turn that was cancelled in the meantime."""
-    tx.jobs.lock([job.lane])
-    if not tx.jobs.held(job):
-        raise LeaseLost("The job was taken away while it ran")
+    """Waiting messages of the same person join this turn; their own turns never began."""
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
         if follower.execution_id is not None and job.execution_id is not None:
             tx.messages.join_turn(follower.execution_id, job.execution_id)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from arvis.agents import turns
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
-from arvis.domain.events import StatusChanged
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus
-from arvis.domain.messages import DeliveryState, MessageStatus, Principal, PrincipalRole, StoredMessage
+from arvis.domain.messages import DeliveryState, Principal, PrincipalRole
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -20,7 +19,8 @@ DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 class StoreOperations:
-    """`Operations` over the store; events after the commit."""
+    """`Operations` over the store; events after the commit. A turn that goes on says so itself when it runs, which may
+    be before the verb that let it go on has returned."""
 
     def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
         self._store = store
@@ -28,8 +28,7 @@ class StoreOperations:
         self._clock = clock
 
     async def retry_job(self, job_id: str) -> None:
-        for message in await self._store.write(_retry, job_id, self._clock.now()):
-            self._bus.publish(StatusChanged(message.address, message.id, MessageStatus.QUEUED, "retried by hand"))
+        await self._store.write(_retry, job_id, self._clock.now())
 
     async def cancel_job(self, job_id: str) -> None:
         turns.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
@@ -38,14 +37,13 @@ class StoreOperations:
         await self._store.write(_delete, job_id)
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        for message in await self._store.write(_answer, wait_id, answer, by, self._clock.now()):
-            self._bus.publish(StatusChanged(message.address, message.id, MessageStatus.QUEUED, "answered a question"))
+        await self._store.write(_answer, wait_id, answer, by, self._clock.now())
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def _retry(tx: Transaction, job_id: str, now: int) -> list[StoredMessage]:
+def _retry(tx: Transaction, job_id: str, now: int) -> None:
     job = _job(tx, job_id)
     if tx.jobs.requeue(job_id, now) is None:
         raise Conflict(
@@ -53,11 +51,9 @@ def _retry(tx: Transaction, job_id: str, now: int) -> list[StoredMessage]:
         )
     if job.delivery_id is not None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
-    if job.execution_id is None:
-        return []
-    tx.messages.reopen_turn(job.execution_id)
-    lifecycle.try_again(tx, job.execution_id, now)
-    return tx.messages.of_turn(job.execution_id)
+    if job.execution_id is not None:
+        tx.messages.reopen_turn(job.execution_id)
+        lifecycle.try_again(tx, job.execution_id, now)
 
 
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
@@ -82,7 +78,7 @@ def _delete(tx: Transaction, job_id: str) -> None:
         raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
 
 
-def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> list[StoredMessage]:
+def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> None:
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
@@ -93,7 +89,6 @@ def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, no
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
-    return tx.messages.of_turn(wait.execution_id)
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:

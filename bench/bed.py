@@ -98,10 +98,11 @@ class Bed:
 
 @asynccontextmanager
 async def open_bed(folder: Path) -> AsyncIterator[Bed]:
-    folder.mkdir(parents=True, exist_ok=True)
+    """`folder` is made."""
     clock = SystemClock()
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     database = Database(folder / "arvis.db", None, folder)
+    await asyncio.to_thread(folder.mkdir, exist_ok=True)
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
     async with open_store(database, boot=new_id(), new_id=new_id) as (store, _):
         yield Bed(store=store, clock=clock, new_id=new_id)

@@ -13,7 +13,7 @@ from arvis.domain.jobs import Job
 from bench.bed import Bed, add_in_lanes, open_bed
 from bench.controls import raw_commits
 from bench.report import Figure, Target
-from bench.rounds import Setting, in_turn
+from bench.rounds import Paired, Setting, in_turn
 
 LANES, EACH = 200, 10
 PRODUCERS = 4
@@ -72,7 +72,7 @@ async def depth(setting: Setting) -> list[Figure]:
     ]
 
 
-async def _compare(setting: Setting, small: Bed, large: Bed):  # type: ignore[no-untyped-def]
+async def _compare(setting: Setting, small: Bed, large: Bed) -> Paired:
     async def control() -> float:
         return await _drain_all(small, SHALLOW)
 

@@ -18,9 +18,7 @@ def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
 
 
 _EVENTS = b"".join([*(_event({"content": piece}) for piece in _PIECES), _event({}, "stop"), b"data: [DONE]\n\n"])
-_ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(_EVENTS)
-) + _EVENTS
+_ANSWER = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n" % len(_EVENTS)) + _EVENTS
 
 
 class Model:

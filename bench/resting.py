@@ -40,7 +40,13 @@ async def start(setting: Setting) -> list[Figure]:
     against = "start and end of a bare interpreter"
     return [
         Figure(
-            "start to ready, web only", paired.value, "s", paired.control, against, paired.ratio, Target(2, 1, lower=True)
+            "start to ready, web only",
+            paired.value,
+            "s",
+            paired.control,
+            against,
+            paired.ratio,
+            Target(2, 1, lower=True),
         ),
         Figure("start to ready, web only, CPU", sorted(used[1:])[len(used[1:]) // 2], "s"),
     ]

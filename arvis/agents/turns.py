@@ -62,7 +62,7 @@ def begin_turn(
 ) -> StoredMessage:
     """Conversation, user message, execution and job: a message that is accepted is one that will be answered."""
     conversation = tx.conversations.open(agent.id, incoming.address, now)
-    message = replace(_user_message(tx, incoming, conversation, principal, now), route=route)
+    message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, incoming.content, now)
     if asked is not None:
         joined = tx.messages.of_turn(asked)
@@ -117,7 +117,7 @@ def _queue_turn(
 
 
 def _user_message(
-    tx: Transaction, incoming: IncomingMessage, conversation: Conversation, principal: Principal, now: int
+    tx: Transaction, incoming: IncomingMessage, conversation: Conversation, principal: Principal, *, route: str, now: int
 ) -> StoredMessage:
     return StoredMessage(
         id=tx.new_id(),
@@ -133,6 +133,7 @@ def _user_message(
         execution_id=None,
         turn=None,
         created_at=now,
+        route=route,
     )
 
 

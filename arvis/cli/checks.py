@@ -62,7 +62,7 @@ def check_configuration(config: Config) -> Finding:
         why = f"The environment names {names}."
         return Finding(check, Status.WARN, "Some accounts cannot be used", why, "Write the accounts into config.yaml.")
     if not config.accounts:
-        fix = "Set a key such as ANTHROPIC_API_KEY, or add an account to config.yaml."
+        fix = "Set a key such as OPENAI_API_KEY, or add an account to config.yaml."
         return Finding(check, Status.WARN, "No account is configured", "The built-in demo answers.", fix)
     where = config.config_file or "the built-in defaults"
     return ok(check, f"{where} can be used, accounts: {', '.join(account.name for account in config.accounts)}")

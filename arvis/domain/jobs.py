@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any
 
-from arvis.domain.messages import Address
+from arvis.domain.messages import Address, Delivery
 
 #: Ageing: a job gains one priority class for each minute that it waits, because rank is time of arrival
 #: plus this many milliseconds per class, written once.
@@ -136,8 +136,8 @@ class NewJob:
 @dataclass(frozen=True, slots=True)
 class Job:
     """A row of the queue. Times in ms; `attempts` counts errors that the job returned, `crashes` unclean
-    exits while it ran; `owner` (a boot id) and `claim` fence every settlement; `followers` is how many live
-    jobs stood behind it in its lane when it was claimed."""
+    exits while it ran; `owner` (a boot id) and `claim` fence every settlement; a claim brings along
+    `followers`, how many live jobs stood behind it in its lane, and the `delivery` it is to send."""
 
     id: str
     kind: JobKind
@@ -168,6 +168,7 @@ class Job:
     finished_at: int | None
     lease_until: int | None
     followers: int = 0
+    delivery: Delivery | None = None
 
 
 @dataclass(frozen=True, slots=True)

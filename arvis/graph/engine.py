@@ -60,6 +60,7 @@ class Engine:
     ) -> None:
         self._store = store
         self._graphs = graphs
+        self._versions = {graph.name: graph.version for graph in graphs.values()}
         self._clock = clock
         self._bus = bus
         self._new_id = new_id
@@ -82,7 +83,17 @@ class Engine:
     # -- the walk ------------------------------------------------------------------------------------------
 
     async def _walk(self, job: Job, progress: Progress) -> None:
-        """Visit every position that can go on; several at once when the graph branched."""
+        """Visit one position after the other, and from where the graph branches several at once."""
+        while len(ready := progress.ready()) == 1:
+            context, decision = await self._visit(job, progress, ready[0])
+            progress.apply(ready[0], decision, context.facts)
+            if context.called_outside and progress.ready():
+                await self._commit(job, progress)
+        if ready:
+            await self._walk_branches(job, progress)
+
+    async def _walk_branches(self, job: Job, progress: Progress) -> None:
+        """Visit every position that can go on, each in a task of its own."""
         visits: dict[asyncio.Task[tuple[NodeContext, Decision]], Cursor] = {}
         try:
             while not progress.ended:
@@ -149,7 +160,7 @@ class Engine:
                 fix="cancel the execution and start it anew",
             )
         return Progress(
-            execution=replace(execution, status=ExecutionStatus.RUNNING, version=graph.version),
+            execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._versions[graph.name]),
             graph=graph,
             cursors=cursors,
             answers={wait.id: wait.answer for wait in loaded.waits if wait.answer is not None},

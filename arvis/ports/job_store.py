@@ -78,7 +78,8 @@ class JobStore(Protocol):
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
         """End the waiting followers of the same principal that stand directly behind `head` as merged into
-        it, as long as they never ran and fit into the limits (which count `head`); the folded jobs in order. None when the lease was lost."""
+        it, as long as they never ran and fit into the limits (which count `head`); the folded jobs in order. None
+        of them when the lease was lost."""
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:

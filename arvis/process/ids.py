@@ -11,6 +11,8 @@ from collections.abc import Callable
 from arvis.ports.clock import Clock
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+#: Two letters at a time: a message makes ten ids.
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _LENGTH = 26
 _RANDOM_BITS = 80
 _TIME_MASK = (1 << 48) - 1
@@ -38,4 +40,4 @@ class IdMaker:
 
 
 def _encode(number: int) -> str:
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range((_LENGTH - 1) * 5, -1, -5))
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range((_LENGTH - 2) * 5, -1, -10)])

@@ -197,7 +197,7 @@ class Queue:
             if _cancelled_by_us():
                 raise
             return TryAgain("something that the job waited for was cancelled")
-        except Exception as error:
+        except Exception as error:  # the job boundary: whatever a handler throws becomes a retry
             log.exception("job_failed", job=job.id, kind=job.kind)
             return TryAgain(f"{type(error).__name__}: {error}")
 

@@ -65,6 +65,8 @@ class Runner:
         random: Callable[[], float],
     ) -> None:
         self._providers = providers
+        # Asked once: of a Protocol the question costs more than all the rest of a call.
+        self._streaming = {name: made for name, made in providers.items() if isinstance(made, StreamingProvider)}
         self._accounts = tuple(accounts)
         self._clock = clock
         self._new_id = new_id
@@ -75,13 +77,13 @@ class Runner:
         own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
         Raises `RunFailed`. Cancellation ends the call in progress at once."""
         choice = choose(self._accounts, model)
-        provider = self._provider(choice)
+        self._check(choice)
         request = replace(request, model=choice.model)
         calls: list[ModelCall] = []
         for delay in (*RETRY_DELAYS, None):
             started = _Start(at=self._clock.now(), ticks=self._clock.monotonic())
             try:
-                result = await _call(provider, request, choice.account, on_text)
+                result = await self._call(choice.account, request, on_text)
             except ProviderError as error:
                 calls.append(self._receipt(choice, started, error=error))
                 wait = self._wait(error, delay)
@@ -93,14 +95,22 @@ class Runner:
                 return Run(result, tuple(calls))
         raise AssertionError("the last try has no wait after it, so it returned or raised")
 
-    def _provider(self, choice: Choice) -> Provider:
-        provider = self._providers.get(choice.account.provider)
-        if provider is None:
-            what = (
-                f"the account {choice.account.name} names the provider {choice.account.provider}, which is not loaded"
-            )
+    def _check(self, choice: Choice) -> None:
+        account = choice.account
+        if account.provider not in self._providers:
+            what = f"the account {account.name} names the provider {account.provider}, which is not loaded"
             raise RunFailed(ProviderError(ProviderErrorKind.BAD_REQUEST, what), ())
-        return provider
+
+    async def _call(self, account: Account, request: RunRequest, on_text: OnText) -> RunResult:
+        """One try: streamed where the provider can."""
+        if (streaming := self._streaming.get(account.provider)) is not None:
+            result = await streaming.stream(request, account, _with_offset(on_text))
+        else:
+            result = await self._providers[account.provider].complete(request, account)
+        if not result.content.strip():
+            # Providers from elsewhere may miss this rule, and a user must never get silence.
+            raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
+        return result
 
     def _wait(self, error: ProviderError, delay: float | None) -> float | None:
         """Seconds until the next try; None when there is none in this run."""
@@ -129,18 +139,6 @@ class Runner:
             error=error.kind.value if error else None,
             detail=error.what if error else None,
         )
-
-
-async def _call(provider: Provider, request: RunRequest, account: Account, on_text: OnText) -> RunResult:
-    """One try: streamed where the provider can."""
-    if isinstance(provider, StreamingProvider):
-        result = await provider.stream(request, account, _with_offset(on_text))
-    else:
-        result = await provider.complete(request, account)
-    if not result.content.strip():
-        # Providers from elsewhere may miss this rule, and a user must never get silence.
-        raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
-    return result
 
 
 def _with_offset(on_text: OnText) -> Callable[[str], None]:

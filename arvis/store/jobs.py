@@ -24,23 +24,33 @@ from arvis.domain.jobs import (
     pool_of,
     rank_of,
 )
+from arvis.domain.messages import Delivery
 from arvis.ports.job_store import AddedJob, Slots
+from arvis.store.messages import delivery_of
 from arvis.store.session import Row, Session, dump
 
+#: Enums by their value: a look-up costs a fraction of the enum's call, and every claim makes jobs of rows.
+_KINDS = {kind.value: kind for kind in JobKind}
+_STATUSES = {status.value: status for status in JobStatus}
+_POOLS = {pool.value: pool for pool in Pool}
 
-def job_of(row: Row) -> Job:
-    fields = {name: row[name] for name in _PLAIN}
+_PLAIN = (
+    *("id", "priority", "rank", "lane", "position", "run_at", "attempts", "crashes", "claim", "owner", "key"),
+    *("agent_id", "principal_id", "message_id", "execution_id", "delivery_id", "tokens", "error", "reason"),
+    *("merged_into", "created_at", "started_at", "finished_at", "lease_until"),
+)
+
+
+def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) -> Job:
     return Job(
-        kind=JobKind(row["kind"]),
-        status=JobStatus(row["status"]),
-        pool=Pool(row["pool"]),
+        kind=_KINDS[row["kind"]],
+        status=_STATUSES[row["status"]],
+        pool=_POOLS[row["pool"]],
         payload=json.loads(row["payload"]),
-        followers=row["followers"] if "followers" in row.keys() else 0,  # noqa: SIM118 a row is no mapping on SQLite
-        **fields,
+        followers=followers,
+        delivery=delivery,
+        **{name: row[name] for name in _PLAIN},
     )
-
-
-_PLAIN = ["id", "priority", "rank", "lane", "position", "run_at", "attempts", "crashes", "claim", "owner", "key", "agent_id", "principal_id", "message_id", "execution_id", "delivery_id", "tokens", "error", "reason", "merged_into", "created_at", "started_at", "finished_at", "lease_until"]
 
 
 class SqlJobs:
@@ -100,7 +110,8 @@ class SqlJobs:
             now=now,
             lease_until=lease_until,
         )
-        return sorted(map(job_of, rows), key=lambda job: (job.rank, job.id))
+        claimed = [job_of(row, followers=row["followers"], delivery=self._delivery_of(row)) for row in rows]
+        return sorted(claimed, key=lambda job: (job.rank, job.id))
 
     def extend(self, job_ids: Sequence[str], owner: str, lease_until: int) -> set[str]:
         return {
@@ -156,7 +167,7 @@ class SqlJobs:
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
         self.lock([head.lane])
-        if head.principal_id is None :
+        if head.principal_id is None or not self.held(head):
             self._unlock(head)
             return []
         tokens = head.tokens
@@ -165,13 +176,13 @@ class SqlJobs:
             tokens += row["tokens"]
             same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
             # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
-            if not same or row["started_at"] is not None or tokens > max_tokens:
+            if not same or row["claim"] > 0 or tokens > max_tokens:
                 break
             self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
             if (job := self.get(row["id"])) is not None:
                 folded.append(job)
         if folded:
-            self._session.one("leave_lane", lane=head.lane, count=len(folded))
+            self._session.execute("leave_lane", lane=head.lane, count=len(folded))
         return folded
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
@@ -197,6 +208,11 @@ class SqlJobs:
     def prune(self, before: int, limit: int) -> int:
         return self._session.execute("prune_jobs", before=before, limit=limit)
 
+    def _delivery_of(self, row: Row) -> Delivery | None:
+        """What a job of kind `deliver` is to send: read here, it costs no further look at the database."""
+        found = self._session.one("get_delivery", id=row["delivery_id"]) if row["delivery_id"] is not None else None
+        return delivery_of(found) if found else None
+
     # -- lanes ---------------------------------------------------------------------------------------------
 
     def _enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
@@ -209,10 +225,10 @@ class SqlJobs:
         return row["tail"], 1 if run_at <= now else 2
 
     def _leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
-        row = self._session.one("leave_lane", lane=lane, count=count)
-        if row is not None and row["live"] <= 0:
-            self._session.execute("drop_lane", lane=lane)
-        elif promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
+        if self._session.one("leave_lane_empty", lane=lane, count=count):
+            return
+        self._session.execute("leave_lane", lane=lane, count=count)
+        if promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
             self._announce(promoted["run_at"], now)
 
     def _announce(self, run_at: int, now: int) -> None:

@@ -38,6 +38,8 @@ class Migration:
             if statement.strip() and sqlite3.complete_statement(statement):
                 yield _for_postgres(statement) if postgres else statement
                 statement = ""
+        if statement.strip():
+            yield _for_postgres(statement) if postgres else statement
 
 
 class MigrationTarget(Protocol):
@@ -54,8 +56,8 @@ class MigrationTarget(Protocol):
         """Keep a copy of a database that holds something, named after the migration to come."""
         ...
 
-    def apply(self, migration: Migration) -> None:
-        """Run it and note it, in one transaction, unless another process has meanwhile."""
+    def apply(self, migration: Migration) -> bool:
+        """Run it and note it, in one transaction; False when another process has meanwhile."""
         ...
 
 
@@ -73,9 +75,7 @@ def migrate(target: MigrationTarget, migrations: Sequence[Migration]) -> list[st
     missing = missing_among(migrations, applied)
     if missing and applied:
         target.snapshot(missing[0].name)
-    for migration in missing:
-        target.apply(migration)
-    return [migration.name for migration in missing]
+    return [migration.name for migration in missing if target.apply(migration)]
 
 
 def missing_among(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import psycopg
 from psycopg.rows import dict_row
 
 from arvis.domain.errors import MigrationFailed, StoreError
 from arvis.store.migrations import Migration
 from arvis.store.session import PostgresDialect, load_queries
+
+THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateObject)
 
 
 class PostgresTarget:
@@ -22,8 +26,10 @@ class PostgresTarget:
 
     def applied(self) -> dict[str, str]:
         try:
-            with psycopg.connect(self._url, row_factory=dict_row) as connection:
-                connection.execute(self._queries["create_migrations"])
+            with psycopg.connect(self._url, row_factory=dict_row, autocommit=True) as connection:
+                # Even with IF NOT EXISTS, one of two processes at the same moment is refused: the table is there then.
+                with contextlib.suppress(*THERE_ALREADY):
+                    connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()
         except psycopg.Error as error:
             raise StoreError(
@@ -34,17 +40,18 @@ class PostgresTarget:
     def snapshot(self, before: str) -> None:
         """None is taken: DDL is transactional here, and a dump is the operator's."""
 
-    def apply(self, migration: Migration) -> None:
+    def apply(self, migration: Migration) -> bool:
         try:
             with psycopg.connect(self._url, row_factory=dict_row) as connection:
                 connection.execute(self._queries["lock_migrations"])
                 applied = connection.execute(self._queries["applied_migrations"]).fetchall()
                 if migration.name in {row["name"] for row in applied}:
-                    return
+                    return False
                 for statement in migration.statements(postgres=True):
                     connection.execute(statement.encode())
                 note = {"name": migration.name, "checksum": migration.checksum, "now": self._now}
                 connection.execute(self._queries["add_migration"], note)
+                return True
         except psycopg.Error as error:
             raise MigrationFailed(
                 f"The migration {migration.name} did not run",

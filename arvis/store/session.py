@@ -130,7 +130,10 @@ class Session(Protocol):
 
 def dump(value: Any) -> str:
     """JSON as it is stored: compact, no NaN, keys in the order given."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 IdMaker = Callable[[], str]

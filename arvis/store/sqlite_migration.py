@@ -33,12 +33,13 @@ class SqliteTarget:
         with contextlib.closing(sqlite3.connect(self._backups / f"before-{before}-{self._now}.db")) as copy:
             self._connection.backup(copy)
 
-    def apply(self, migration: Migration) -> None:
+    def apply(self, migration: Migration) -> bool:
         with self._transaction(migration):
             for statement in migration.statements(postgres=False):
                 self._connection.execute(statement)
             note = {"name": migration.name, "checksum": migration.checksum, "now": self._now}
             self._connection.execute(self._queries["add_migration"], note)
+        return True
 
     @contextlib.contextmanager
     def _transaction(self, migration: Migration) -> Iterator[None]:

@@ -64,7 +64,10 @@ class _Stream:
 
 
 def frame(data: dict[str, Any], seq: int | None = None) -> Frame:
-    return Frame(json.dumps(data, ensure_ascii=False, separators=(",", ":")), seq)
+    return Frame(_ENCODER.encode(data), seq)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Client:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -112,12 +113,13 @@ def test_chat_on_a_terminal_shows_the_answer_while_it_is_written(daemon: Daemon)
     ) as chat:
         os.close(theirs)
         shown = b""
-        while b"first" not in shown:
+        while b"first" not in shown and select.select([ours], [], [], 30)[0]:
             shown += os.read(ours, 1000)
         running = json.loads(daemon.arvis("jobs", "list", "--json", "--status", "running").stdout)["items"]
         assert daemon.arvis("jobs", "cancel", running[0]["id"]).returncode == 0
         _, complaint = chat.communicate(timeout=30)
     os.close(ours)
+    assert b"first" in shown, "nothing was shown while the model was at work"
     assert b"\x1b" not in shown
     assert chat.returncode == 1
     assert b"it is cancelled" in complaint

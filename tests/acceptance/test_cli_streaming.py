@@ -39,43 +39,44 @@ def scripted(*frames: dict[str, Any]) -> Iterator[Api]:
         yield Api(url=f"http://127.0.0.1:{server.socket.getsockname()[1]}", key="K")
 
 
-def show(api: Api, **timeline: Any) -> list[str]:
-    """Show the answer of a message; which ids the API was asked for."""
-    asked = []
+Out = pytest.CaptureFixture[str]
+
+
+def show(out: Out, api: Api, **timeline: Any) -> list[str]:
+    """Show the answer of message M: what stood there when the API was asked, and what came after."""
+    shown = []
 
     def then(_: Api, message_id: str) -> dict[str, Any]:
-        asked.append(message_id)
+        assert message_id == "M"
+        shown.append(out.readouterr().out)
         return timeline
 
     show_while_written(then=then)(api, "cli-ann", "hi", "E")
-    return asked
+    return [*shown, out.readouterr().out]
 
 
-def test_an_answer_may_overtake_its_acknowledgement(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_may_overtake_its_acknowledgement(capsys: Out) -> None:
     rest = {"type": "status", "messageId": "M", "status": "answered"}
-    with scripted(delta(0, "o"), delta(1, "ne"), delta(0, "x", "N"), rest, ACK) as api:
-        assert show(api, status="answered", reply="one") == ["M"]
-    assert capsys.readouterr().out == "one\n"
+    with scripted(delta(0, "o"), delta(1, "ne"), delta(0, "x", "N"), ACK, rest, delta(3, "late")) as api:
+        assert show(capsys, api, status="answered", reply="one") == ["one", "\n"]
 
 
-def test_a_lost_socket_costs_the_preview_only(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lost_socket_costs_the_preview_only(capsys: Out) -> None:
     with scripted(ACK, delta(0, "on")) as api:
-        assert show(api, status="answered", reply="one") == ["M"]
-    assert capsys.readouterr().out == "one\n"
+        assert show(capsys, api, status="answered", reply="one") == ["on", "e\n"]
 
 
-def test_a_message_without_an_answer_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_message_without_an_answer_ends_its_line(capsys: Out) -> None:
     with scripted(ACK, delta(0, "on")) as api:
-        show(api, status="failed", reply="Sorry")
-    assert capsys.readouterr().out == "on\n"
+        assert show(capsys, api, status="failed", reply="Sorry") == ["on", "\n"]
 
 
-def test_a_refusal_is_told() -> None:
+def test_a_refusal_is_told(capsys: Out) -> None:
     error = {"code": "unknown_agent", "message": "There is no such agent.", "fix": "Look."}
     with scripted({"type": "error", "error": error}) as api, pytest.raises(ArvisError, match="no such agent"):
-        show(api)
+        show(capsys, api)
 
 
-def test_a_socket_that_is_lost_before_the_acknowledgement() -> None:
+def test_a_socket_that_is_lost_before_the_acknowledgement(capsys: Out) -> None:
     with scripted() as api, pytest.raises(DaemonUnreachable):
-        show(api)
+        show(capsys, api)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from arvis.cli.failures import exit_code, known_in
 from arvis.cli.main import COMMANDS, LazyCommands
 from arvis.cli.streaming import Preview
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse, SchemaTooNew
+from arvis.process.lock import lock_data_folder
 
 
 def timeline(status: str, **changes: Any) -> dict[str, Any]:
@@ -108,6 +111,17 @@ def test_nothing_steers_the_terminal() -> None:
     assert printing.plain("a\x1b]0;x\x07\u202eb\n\tc\r") == "a]0;xb\n\tc"
     assert printing.one_line("a\n b" + "c" * 100, 10) == "a bcccccc…"
     assert printing.one_line(None) == printing.one_line("") == "-"
+
+
+def test_a_command_that_holds_the_data_folder_leaves_only_the_lock(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with lock_data_folder(folder):
+        with pytest.raises(DataFolderInUse) as refused, lock_data_folder(folder):
+            pass
+        assert refused.value.why == f"process {os.getpid()} holds it."
+        assert [file.name for file in folder.iterdir()] == ["lock"]
+    with lock_data_folder(folder):
+        pass
 
 
 def test_every_command_takes_config_and_data_and_says_what_it_does() -> None:

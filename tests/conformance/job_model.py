@@ -76,7 +76,7 @@ class JobModel:
         for job in followers[: max_jobs - 1]:
             tokens += job.new.tokens
             same = (job.new.kind, job.new.principal_id) == (head.new.kind, head.new.principal_id)
-            if not same or tokens > max_tokens:
+            if not same or job.claim or tokens > max_tokens:
                 break
             folded.append(job)
         return folded

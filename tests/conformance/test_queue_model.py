@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from psycopg.rows import DictRow, dict_row
 
 from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, NewJob, Outcome, Retry, Snooze
@@ -119,6 +119,15 @@ class JobMachine(RuleBasedStateMachine):
         tokens=st.sampled_from([10, 10, 3_000]),
     )
     def add(self, *, key: tuple[str, bool] | None, delay: int, **fields: Any) -> None:
+        self._add(key, delay, fields)
+
+    @rule(lane=LANES, people=st.lists(PEOPLE, min_size=2, max_size=4))
+    def talk(self, lane: str | None, people: list[str]) -> None:
+        """Several messages in a row: what lanes and folds live on."""
+        for person in people:
+            self._add(None, 0, {"kind": JobKind.MESSAGE, "priority": 5, "lane": lane, "principal_id": person})
+
+    def _add(self, key: tuple[str, bool] | None, delay: int, fields: dict[str, Any]) -> None:
         name, live = key or (None, False)
         new = NewJob(**fields, key=name, key_live=live, run_at=self.now + delay if delay else None)
         known = self.model.keyed(new.key)
@@ -141,28 +150,30 @@ class JobMachine(RuleBasedStateMachine):
         assert [job.followers for job in claimed] == behind
         self.claims += claimed
 
+    @precondition(lambda self: self.claims)
     @rule(which=WHICH, kind=st.sampled_from([Done, Done, Failed, Retry, Snooze, HandedBack]), delay=DELAYS)
     def settle(self, which: int, kind: type[Outcome], delay: int) -> None:
-        if claim := self._claim(which):
-            outcome = _outcome(kind, self.now + delay)
-            held = self.model.jobs[claim.id].held_by(claim) if claim.id in self.model.jobs else False
-            assert self.backend.run(lambda tx: tx.jobs.held(claim)) == held
-            settled = self.backend.run(lambda tx: tx.jobs.settle(claim, outcome, self.now))
-            assert settled == held == self.model.settle(claim, outcome, self.now)
+        claim, outcome = self._claim(which), _outcome(kind, self.now + delay)
+        held = self.model.jobs[claim.id].held_by(claim) if claim.id in self.model.jobs else False
+        assert self.backend.run(lambda tx: tx.jobs.held(claim)) == held
+        settled = self.backend.run(lambda tx: tx.jobs.settle(claim, outcome, self.now))
+        assert settled == held == self.model.settle(claim, outcome, self.now)
 
+    @precondition(lambda self: self.claims)
     @rule(which=WHICH, max_jobs=st.sampled_from([1, 2, 10]))
     def fold(self, which: int, max_jobs: int) -> None:
-        if claim := self._claim(which):
-            expected = self.model.foldable(claim, max_jobs, 8_000)
-            folded = self.backend.run(lambda tx: tx.jobs.fold(claim, max_jobs, 8_000, self.now))
-            assert [job.id for job in folded] == [job.id for job in expected]
-            self.model.fold(expected, claim.id, self.now)
+        claim = self._claim(which)
+        expected = self.model.foldable(claim, max_jobs, 8_000)
+        folded = self.backend.run(lambda tx: tx.jobs.fold(claim, max_jobs, 8_000, self.now))
+        assert [job.id for job in folded] == [job.id for job in expected]
+        self.model.fold(expected, claim.id, self.now)
 
+    @precondition(lambda self: self.claims)
     @rule(boot=BOOTS, renewed=st.lists(WHICH, max_size=3))
     def sweep(self, boot: tuple[str, str], renewed: list[int]) -> None:
         """Renew some leases, rescue the rest, as the queue does."""
         owner, node = boot
-        ids = {claim.id for which in renewed if (claim := self._claim(which))}
+        ids = {self._claim(which).id for which in renewed}
         running = {job.id for job in self.model.jobs.values() if job.id in ids and job.owner == owner}
         assert self.backend.run(lambda tx: tx.jobs.extend(sorted(ids), owner, self.now + LEASE)) == running
         for job_id in running:
@@ -170,29 +181,29 @@ class JobMachine(RuleBasedStateMachine):
         rescued = self.backend.run(lambda tx: tx.jobs.rescue(node, owner, self.now))
         assert {job.id for job in rescued} == self.model.rescue(node, owner, self.now)
 
+    @precondition(lambda self: self.known)
     @rule(which=WHICH)
     def cancel(self, which: int) -> None:
-        if job_id := self._known(which):
-            cancelled = self.backend.run(lambda tx: tx.jobs.cancel(job_id, self.now))
-            assert (cancelled is not None) == self.model.cancel(job_id, self.now)
+        job_id = self.known[which % len(self.known)]
+        cancelled = self.backend.run(lambda tx: tx.jobs.cancel(job_id, self.now))
+        assert (cancelled is not None) == self.model.cancel(job_id, self.now)
 
+    @precondition(lambda self: self.known)
     @rule(which=WHICH)
     def requeue(self, which: int) -> None:
-        if job_id := self._known(which):
-            requeued = self.backend.run(lambda tx: tx.jobs.requeue(job_id, self.now))
-            assert (requeued is not None) == self.model.requeue(job_id, self.now)
+        job_id = self.known[which % len(self.known)]
+        requeued = self.backend.run(lambda tx: tx.jobs.requeue(job_id, self.now))
+        assert (requeued is not None) == self.model.requeue(job_id, self.now)
 
+    @precondition(lambda self: self.known)
     @rule(which=WHICH)
     def delete(self, which: int) -> None:
-        if job_id := self._known(which):
-            assert self.backend.run(lambda tx: tx.jobs.delete(job_id)) == self.model.delete(job_id)
+        job_id = self.known[which % len(self.known)]
+        assert self.backend.run(lambda tx: tx.jobs.delete(job_id)) == self.model.delete(job_id)
 
-    @rule(step=st.sampled_from([1, 1_000, 5_000, 31_000]))
-    def pass_time(self, step: int) -> None:
+    @rule(step=st.sampled_from([0, 1, 1_000, 5_000, 31_000]))
+    def wake(self, step: int) -> None:
         self.now += step
-
-    @rule()
-    def wake(self) -> None:
         assert self.backend.run(lambda tx: tx.jobs.wake(self.now)) == self.model.wake(self.now)
 
     # -- what holds ----------------------------------------------------------------------------------------
@@ -225,12 +236,9 @@ class JobMachine(RuleBasedStateMachine):
             return 0
         return 3 if job.status == "running" else 1 if job.claimable else 2
 
-    def _claim(self, which: int) -> Job | None:
-        """Any claim there ever was, the later the likelier."""
-        return self.claims[-1 - which % min(len(self.claims), 4)] if self.claims else None
-
-    def _known(self, which: int) -> str | None:
-        return self.known[which % len(self.known)] if self.known else None
+    def _claim(self, which: int) -> Job:
+        """One of the last claims, lost or not."""
+        return self.claims[-1 - which % min(len(self.claims), 4)]
 
 
 def _outcome(kind: type[Outcome], run_at: int) -> Outcome:

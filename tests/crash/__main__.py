@@ -13,7 +13,9 @@ from pathlib import Path
 from tests.crash.campaign import CHECKOUT, Campaign, Case, cases_of, fresh_seed, pin, pinned
 from tests.crash.report import Result, explain, table, totals
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import broken
+from tests.crash.variants.build import broken, copied
+
+KILLS = 200
 
 
 def main() -> int:
@@ -22,11 +24,12 @@ def main() -> int:
         return _control(options)
     seed = options.seed or fresh_seed()
     print(f"seed {seed}", flush=True)
-    cases = cases_of(seed, options.kills, options.episode)
+    cases = cases_of(seed, options.kills or KILLS, options.episode)
     if options.seed is None:
         cases = [*pinned(), *cases]
-    campaign = Campaign(window=options.window, database=options.database, parallel=options.parallel)
-    results = asyncio.run(campaign.run(cases, _tell))
+    with copied(CHECKOUT) as code:
+        campaign = Campaign(code=code, window=options.window, database=options.database, parallel=options.parallel)
+        results = asyncio.run(campaign.run(cases, _tell))
     pin(results)
     _write(options.report, seed, options, results)
     print(table(totals(results)))
@@ -39,18 +42,18 @@ def _control(options: argparse.Namespace) -> int:
     variant = VARIANTS[options.variant]
     with broken(variant, CHECKOUT) as code:
         campaign = Campaign(code=code, aim=variant.aim, patience=variant.patience, database=options.database)
-        case = Case(options.seed or fresh_seed(), options.kills)
+        case = Case(options.seed or fresh_seed(), options.kills or variant.kills)
         result = asyncio.run(campaign.play(case))
     print(table(totals([result])))
     print(explain([result]))
-    caught = variant.is_caught(result, options.kills)
+    caught = variant.is_caught(result)
     print(f"{options.variant}: {'caught' if caught else 'NOT CAUGHT'} with {result.kills} kills, seed {case.seed}")
     return 0 if caught else 1
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--kills", type=int, help=f"default {KILLS}; for a variant, what is enough to catch it")
     parser.add_argument(
         "--seed", help="replay: the seed that an earlier run printed, or one of an episode (SEED.NUMBER)"
     )

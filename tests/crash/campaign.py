@@ -38,8 +38,8 @@ class Case:
 class Campaign:
     """How its episodes are played: what `Plan` says of each field. `parallel` episodes run at once."""
 
+    code: Path
     command: Sequence[str] = ARVIS
-    code: Path = CHECKOUT
     aim: Aim = Aim.RANDOM
     window: float = 2.0
     patience: float = 90.0

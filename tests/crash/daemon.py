@@ -21,6 +21,8 @@ from tests.crash.history import Boot
 READY = b"Arvis is ready at "
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
+#: Lines that Python writes to standard error when nobody caught an exception.
+PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
 
 
 class DaemonFailed(Exception):
@@ -162,11 +164,11 @@ class Daemon:
 
 
 def _entry(line: str) -> Mapping[str, Any]:
-    """One line of the log; what a kill cut in two, or what is no JSON, is an error of nobody's."""
+    """One line of the log. What a kill cut in two says nothing; what Python prints by itself is an error."""
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:
-        return {}
+        return {"level": "error", "event": line} if line.startswith(PYTHONS_OWN) else {}
     return entry if isinstance(entry, dict) else {}
 
 

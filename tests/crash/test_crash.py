@@ -14,10 +14,9 @@ from tests.crash.campaign import CHECKOUT, Campaign, Case, cases_of, fresh_seed,
 from tests.crash.history import Boot, History, Sent
 from tests.crash.report import explain, result_of, totals
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import DoesNotApply, Edit, apply, broken
+from tests.crash.variants.build import DoesNotApply, Edit, apply, broken, copied
 
 KILLS = 20
-CONTROL_KILLS = 3
 SENT = Sent("m-000001", "chat-0", 0.0, 0.1, ("id-1",), 1)
 EMPTY = History([], {}, {}, {}, [], [Boot(1, 0.0, 1.0, 2.0), Boot(2, 2.1, None, 2.5), Boot(3, 2.6, 3.0, None)])
 
@@ -26,7 +25,8 @@ async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
     """A new seed each time; one that fails is kept in pinned.json and played by `make crash` from then on."""
     case = Case(fresh_seed(), KILLS)
     print(f"seed {case.seed}")
-    result = await Campaign(window=1.0).play(case)
+    with copied(CHECKOUT) as code:
+        result = await Campaign(code=code, window=1.0).play(case)
     pin([result])
     assert result.kills == KILLS
     assert result.messages > KILLS
@@ -38,8 +38,8 @@ async def test_a_broken_build_is_caught(name: str) -> None:
     variant = VARIANTS[name]
     with broken(variant, CHECKOUT) as code:
         campaign = Campaign(code=code, aim=variant.aim, patience=variant.patience)
-        result = await campaign.play(Case(fresh_seed(), CONTROL_KILLS))
-    assert variant.is_caught(result, CONTROL_KILLS), explain([result])
+        result = await campaign.play(Case(fresh_seed(), variant.kills))
+    assert variant.is_caught(result), explain([result])
 
 
 @pytest.mark.parametrize(

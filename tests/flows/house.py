@@ -25,7 +25,7 @@ from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
-from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.connector import Capabilities, Connector, Receipt, SendError
 from arvis.ports.inbox import Inbox, Received
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Claimer, Store, Transaction
@@ -195,15 +195,21 @@ class House:
         self.bus = EventBus()
         self.provider = ScriptedProvider()
         self.connector = RecordingConnector(safe_resend=safe_resend)
+        self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
         self.events: list[Event] = []
+        self.told = asyncio.Event()
         for kind in (MessageReceived, TypingRequested, StatusChanged, Delta):
-            self.bus.subscribe(kind, self.events.append)
+            self.bus.subscribe(kind, self._listen)
         self.flow = self._flow(graphs)
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
         self._workers = workers
         self.queue = self._queue("boot-0")
         self._boots = 0
         self.bus.subscribe(JobSettled, lambda event: self.queue.abandon(event.job_id))
+
+    def _listen(self, event: Event) -> None:
+        self.events.append(event)
+        self.told.set()
 
     def _flow(self, graphs: Iterable[Graph]) -> MessageFlow:
         account = Account(name="main", provider="scripted", model="model")
@@ -226,7 +232,7 @@ class House:
         return MessageFlow(store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock)
 
     def _queue(self, boot: str) -> Queue:
-        deliverer = Deliverer(store=self.store, connectors={(PLATFORM, BOT): self.connector}, clock=self.clock)
+        deliverer = Deliverer(store=self.store, connectors=self.connectors, clock=self.clock)
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
             JobKind.ADVANCE: self.flow,
@@ -324,6 +330,14 @@ class House:
             return None if any(status != "failed" for _, status in counts.jobs) else True
 
         await self.until(check)
+
+    async def until_told(self, message_id: str, *statuses: str) -> None:
+        """Until the bus has said as much about a message, and then exactly this, in this order."""
+        while len(self.statuses(message_id)) < len(statuses):
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                await self.told.wait()
+                self.told.clear()
+        assert self.statuses(message_id) == list(statuses)
 
     # -- what is on record ---------------------------------------------------------------------------------
 

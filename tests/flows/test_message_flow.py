@@ -45,7 +45,7 @@ async def test_the_bus_tells_of_everything_in_order(house: House) -> None:
     await house.until_idle()
     told = [type(event) for event in house.events]
     assert told == [MessageReceived, TypingRequested, StatusChanged, Delta, Delta, StatusChanged]
-    assert house.statuses(timeline.message.id) == ["running", "answered"]
+    await house.until_told(timeline.message.id, "running", "answered")
 
 
 async def test_the_deltas_add_up_to_the_reply(house: House) -> None:

@@ -62,7 +62,7 @@ async def test_three_attempts_minutes_apart_and_then_an_apology(either_house: Ho
     timeline = await house.until_status(message, FAILED)
     assert (timeline.reason, timeline.reply) == ("attempts", notices.failed("attempts"))
     assert steps_of(timeline).count("model_call") == 3 * TRIES
-    assert house.statuses(message) == ["running", "queued", "running", "queued", "running", "failed"]
+    await house.until_told(message, "running", "queued", "running", "queued", "running", "failed")
     # Told once that it takes long, and how it ended.
     assert await house.until_sent(2) == [notices.delayed(2 * UNIT_SECONDS, "retry"), notices.failed("attempts")]
     told, apology = house.connector.sent
@@ -139,7 +139,7 @@ async def test_what_no_attempt_can_mend_is_told_at_once(house: House, kind: Prov
     job = await job_of(house, message)
     assert (job.status, job.reason, job.error) == (JobStatus.FAILED, kind, f"the model said {kind}")
     assert await house.until_sent(1) == [timeline.reply]
-    assert house.statuses(message) == ["running", "failed"]
+    await house.until_told(message, "running", "failed")
 
 
 async def test_the_next_message_is_answered_after_a_failure(house: House) -> None:
@@ -156,11 +156,11 @@ async def test_a_retry_by_hand_answers_in_place_of_the_notice(either_house: Hous
     house = either_house
     house.provider.script += failing(ProviderErrorKind.AUTH)
     message = (await house.say("first")).message_id
-    await house.until_status(message, FAILED)
+    await house.until_told(message, "running", "failed")
     await house.operations.retry_job((await job_of(house, message)).id)
     timeline = await house.until_status(message, ANSWERED)
     assert (timeline.reply, timeline.reason) == ("Re: first", "bot_assignment")
-    assert house.statuses(message) == ["running", "failed", "queued", "running", "answered"]
+    await house.until_told(message, "running", "failed", "running", "answered")
     assert await house.until_sent(2) == [notices.failed("auth"), "Re: first"]
     await house.ask("second")
     assert house.provider.prompts[-1] == ["user: first", "assistant: Re: first", "user: second"]

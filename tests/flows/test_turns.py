@@ -83,7 +83,8 @@ async def test_what_one_person_wrote_meanwhile_is_answered_together(either_house
     timelines = [await house.timeline(message_id) for message_id in ids]
     assert {timeline.reply_id for timeline in timelines} == {timelines[0].reply_id}
     assert all(timeline.answers == ids for timeline in timelines)
-    assert all(house.statuses(message_id) == ["running", "answered"] for message_id in ids)
+    for message_id in ids:
+        await house.until_told(message_id, "running", "answered")
     await house.until_sent(2)
     assert house.connector.sent[1].answers == tuple(ids)
     assert house.connector.sent[1].reply_to == ids[-1]
@@ -173,13 +174,13 @@ async def test_the_next_message_of_the_person_answers_the_question(asking: House
     house = asking
     question = await house.say("Book it")
     await house.until_status(question.message_id, WAITING)
-    assert house.statuses(question.message_id) == ["waiting"]
+    await house.until_told(question.message_id, "waiting")
     answer = await house.say("the second")
     timeline = await house.until_status(answer.message_id, ANSWERED)
     assert timeline.reply == "You chose the second."
     assert timeline.answers == [question.message_id, answer.message_id]
     assert (await house.timeline(question.message_id)).reply_id == timeline.reply_id
-    assert house.statuses(question.message_id) == ["waiting", "running", "answered"]
+    await house.until_told(question.message_id, "waiting", "running", "answered")
     assert len(await house.deliveries()) == 1
 
 

@@ -8,8 +8,12 @@ INSERT INTO lanes (lane, tail, live) VALUES (:lane, 1, 1)
 ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail + 1, live = lanes.live + 1
 RETURNING tail, live;
 
+-- name: leave_lane_empty
+-- The common case of a chat in one statement: nobody else is in the lane.
+DELETE FROM lanes WHERE lane = :lane AND live <= :count RETURNING lane;
+
 -- name: leave_lane
-UPDATE lanes SET live = live - :count WHERE lane = :lane RETURNING live;
+UPDATE lanes SET live = live - :count WHERE lane = :lane;
 
 -- name: drop_lane
 -- An empty lane starts again at 1: nothing that waits can be overtaken, for nothing waits.
@@ -115,7 +119,7 @@ WHERE id = :id AND status = 'failed';
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled') RETURNING id;
 
 -- name: followers
-SELECT id, kind, principal_id, tokens, started_at FROM jobs
+SELECT id, kind, principal_id, tokens, claim FROM jobs
 WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 

@@ -43,7 +43,9 @@ UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by
 WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: supersede_notice
-UPDATE messages SET superseded = 1, turn = NULL WHERE execution_id = :execution_id AND role = 'notice' AND superseded = 0;
+-- The first condition says nothing new: it lets the index of replies serve.
+UPDATE messages SET superseded = 1, turn = NULL
+WHERE execution_id = :execution_id AND role <> 'user' AND role = 'notice' AND superseded = 0;
 
 -- name: history
 -- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.

@@ -195,6 +195,14 @@ class LaneCases(JobCases):
         await store.write(add, message("a"))
         assert await store.write(fold, await store.write(claim_one)) == []
 
+    async def test_a_turn_that_has_begun_stays_a_turn(self, store: Store) -> None:
+        first, second = [(await store.write(add, message("a"))).id for _ in range(2)]
+        await store.write(settle, await store.write(claim_one), Failed("x", "x"))
+        await store.write(requeue, first)
+        head = await store.write(claim_one)
+        assert head.id == second
+        assert await store.write(fold, head) == []
+
     async def test_nobody_is_not_a_person(self, store: Store) -> None:
         for _ in range(2):
             await store.write(add, replace(message("a"), principal_id=None))

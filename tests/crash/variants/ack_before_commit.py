@@ -23,6 +23,7 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered],
+    kills=3,
     aim=Aim.ACKNOWLEDGED,
     patience=10,
 )

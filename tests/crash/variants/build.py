@@ -37,30 +37,42 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice; `aim` and `patience`
-    (seconds) let few kills find it."""
+    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice; `kills`, `aim`
+    and `patience` (seconds) are enough to find it."""
 
     name: str
     breaks: str
     edits: Sequence[Edit]
     caught_by: Sequence[Rule]
+    kills: int
     aim: Aim
     patience: float
 
-    def is_caught(self, result: Result, kills: int) -> bool:
+    def is_caught(self, result: Result) -> bool:
         """Whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
         broken_rules = {violation.rule for violation in result.violations}
-        ran = result.kills == kills and result.messages > 0 and every_message_is_accepted.__name__ not in broken_rules
+        ran = (
+            result.kills >= self.kills
+            and result.messages > 0
+            and every_message_is_accepted.__name__ not in broken_rules
+        )
         return ran and broken_rules >= {rule.__name__ for rule in self.caught_by}
 
 
 @contextmanager
-def broken(variant: Variant, checkout: Path) -> Iterator[Path]:
-    """A copy of the program with the variant's edits, as a folder to import from."""
-    with tempfile.TemporaryDirectory(prefix=f"arvis-{variant.name}-") as name:
+def copied(checkout: Path) -> Iterator[Path]:
+    """A copy of the program as a folder to import from: who edits the checkout does not edit a running campaign."""
+    with tempfile.TemporaryDirectory(prefix="arvis-code-") as name:
         code = Path(name)
         for part in PARTS:
             shutil.copytree(checkout / part, code / part, ignore=NOT_COPIED)
+        yield code
+
+
+@contextmanager
+def broken(variant: Variant, checkout: Path) -> Iterator[Path]:
+    """A copy with the variant's edits."""
+    with copied(checkout) as code:
         for edit in variant.edits:
             apply(edit, code)
         yield code

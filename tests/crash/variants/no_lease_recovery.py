@@ -16,6 +16,7 @@ VARIANT = Variant(
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],
+    kills=1,
     aim=Aim.AT_THE_MODEL,
-    patience=6,
+    patience=4,
 )

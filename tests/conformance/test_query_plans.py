@@ -1,0 +1,202 @@
+"""Every query that a message or a job waits for is served by an index, on both databases.
+
+A plan that reads a whole table is found here, not in production with a million rows. Queries that may scan are listed
+with the reason; a new query must be put on one of the two lists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from arvis.store.migrations import available, migrate
+from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.session import PostgresDialect, SqliteDialect, load_queries
+from arvis.store.sqlite_migration import SqliteTarget
+from arvis.store.sqlite_session import connect
+from tests.conformance.databases import NOW
+
+QUERIES = Path(__file__).parents[2] / "arvis" / "store" / "queries"
+
+#: Name of a query that may scan or sort -> why that is no harm.
+COLD = {
+    "create_migrations": "once a start",
+    "lock_migrations": "once a start",
+    "applied_migrations": "once a start, a row for each migration",
+    "add_migration": "once a migration",
+    "all_agents": "a handful of rows",
+    "bindings": "a handful of rows",
+    "bindings_of_agent": "a handful of rows",
+    "drop_old_login_codes": "a handful of rows",
+    "count_live_jobs": "the metrics page; live jobs and failures only",
+    "oldest_ready": "the metrics page; one row for each lane that waits",
+    "list_jobs": "a page of the dashboard, on the reading side",
+    "list_waits": "a page of the dashboard, on the reading side",
+    "list_conversations": "a page of the dashboard, on the reading side",
+    "list_messages": "a page of the dashboard, on the reading side",
+    "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
+}
+
+#: Sorts of a few rows that an index has found: by query.
+SMALL_SORTS = {
+    "claim_jobs": "merges two lists of at most as many rows as there are slots",
+    "children_of": "the children of one execution",
+    "effects_of": "the effects of one execution",
+    "cursors_of": "the positions of one execution",
+    "waits_of": "the questions of one execution",
+    "live_of_execution": "the live jobs of one execution",
+    "jobs_of_execution": "the jobs of one execution",
+    "attachments_of_turn": "the files of one turn",
+    "open_waits_in_lane": "the open questions of one conversation",
+    "status_of_message": "the live jobs of one turn",
+    "conversations_in_place": "the agents of one channel",
+    "usage_of_turn": "the model calls of one turn",
+    "due_waits": "what is due",
+}
+
+#: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run.
+SMALL_INDEXES = "jobs_due|jobs_leases"
+
+SCAN = re.compile(
+    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked)"
+    rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
+)
+SORT = "USE TEMP B-TREE"
+EXPLAINED = re.compile(r"(SELECT|INSERT|UPDATE|DELETE|WITH)\b", re.IGNORECASE)
+
+
+def names() -> list[str]:
+    return sorted(load_queries(SqliteDialect()))
+
+
+def parameters(query: str, pattern: str) -> dict[str, Any]:
+    """A value for each parameter: numbers where a limit or a time is meant."""
+    numbers = {"limit", "work", "background", "delivery", "now", "before_ms"}
+    return {name: 1 if name in numbers else "x" for name in re.findall(pattern, query)}
+
+
+@pytest.fixture(scope="module")
+def sqlite_plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    folder = tmp_path_factory.mktemp("plans")
+    with contextlib.closing(connect(folder / "arvis.db", writing=True)) as connection:
+        migrate(SqliteTarget(connection=connection, backups=folder, now=NOW), available())
+        plans = {}
+        for name, query in load_queries(SqliteDialect()).items():
+            given = parameters(query, r"(?<![:\w]):([a-z_]\w*)")
+            plans[name] = [row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {query}", given)]
+    return plans
+
+
+@pytest.fixture(scope="module")
+def postgres_plans(postgres_database: str) -> dict[str, list[dict[str, Any]]]:
+    """With scans and sorts made dear, so that a plan that still has one had no index to use."""
+    plans = {}
+    with psycopg.connect(postgres_database) as connection:
+        connection.execute("SET enable_seqscan = off")
+        connection.execute("SET plan_cache_mode = force_generic_plan")
+        for name, query in load_queries(PostgresDialect()).items():
+            if EXPLAINED.match(query):
+                plans[name] = list(_nodes(_explained(connection, query)))
+    return plans
+
+
+@pytest.fixture(scope="module")
+def postgres_database(postgres: Any) -> Iterator[str]:
+    with postgres.database("plans") as url:
+        bring_up_to_date(Database(Path("unused"), url, Path("unused")), NOW)
+        yield url
+
+
+def _explained(connection: psycopg.Connection[Any], query: str) -> dict[str, Any]:
+    """The generic plan: values that nobody knows yet."""
+    order = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", query)))
+    numbered = re.sub(r"%\((\w+)\)s", lambda match: f"${order.index(match[1]) + 1}", query).replace("%%", "%")
+    connection.execute(f"PREPARE explained AS {numbered}".encode())
+    nulls = f"({', '.join(['NULL'] * len(order))})" if order else ""
+    found = connection.execute(f"EXPLAIN (FORMAT JSON) EXECUTE explained {nulls}".encode()).fetchone()
+    connection.execute("DEALLOCATE explained")
+    assert found is not None
+    plan = found[0] if isinstance(found[0], list) else json.loads(found[0])
+    return dict(plan[0]["Plan"])
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for below in plan.get("Plans", []):
+        yield from _nodes(below)
+
+
+# -- every query is hot or has a reason ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_hot_query_scans_on_sqlite(sqlite_plans: dict[str, list[str]], name: str) -> None:
+    if name not in COLD:
+        assert [line for line in sqlite_plans[name] if SCAN.match(line)] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_hot_query_sorts_on_sqlite(sqlite_plans: dict[str, list[str]], name: str) -> None:
+    if name not in COLD and name not in SMALL_SORTS:
+        assert [line for line in sqlite_plans[name] if SORT in line] == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_hot_query_scans_on_postgres(postgres_plans: dict[str, list[dict[str, Any]]], name: str) -> None:
+    if name not in COLD:
+        assert [node["Relation Name"] for node in postgres_plans[name] if node["Node Type"] == "Seq Scan"] == []
+
+
+def test_the_claim_reads_its_index_in_order(sqlite_plans: dict[str, list[str]]) -> None:
+    """One row for each lane that waits, the first in rank first, whatever stands behind."""
+    reads = [line for line in sqlite_plans["claim_jobs"] if "jobs_claim" in line]
+    assert len(reads) == 3
+    assert all("(pool=?)" in line for line in reads)
+
+
+def test_the_lists_name_queries_that_exist() -> None:
+    assert sorted((COLD.keys() | SMALL_SORTS.keys()) - set(names())) == []
+
+
+def test_a_scan_would_be_seen(tmp_path: Path) -> None:
+    with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
+        migrate(SqliteTarget(connection=connection, backups=tmp_path, now=NOW), available())
+        scan = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tokens = 1").fetchall()
+        sort = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE id > 'a' ORDER BY tokens").fetchall()
+    assert any(SCAN.match(row["detail"]) for row in scan)
+    assert any(SORT in row["detail"] for row in sort)
+
+
+# -- the texts themselves -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", [SqliteDialect(), PostgresDialect()], ids=lambda dialect: dialect.name)
+def test_no_query_speaks_of_transactions(dialect: SqliteDialect | PostgresDialect) -> None:
+    """A script that committed half of itself would be no transaction any more."""
+    words = re.compile(r"\b(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|VACUUM|SET\s+TRANSACTION)\b", re.I)
+    assert [name for name, text in load_queries(dialect).items() if words.search(text)] == []
+
+
+def test_what_postgres_says_in_its_own_words_is_a_short_list() -> None:
+    found = {
+        name
+        for file in (QUERIES / "postgres").glob("*.sql")
+        for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
+    }
+    assert found == {"lock_migrations"}
+
+
+def test_no_query_is_named_twice() -> None:
+    found = [
+        name
+        for file in QUERIES.glob("*.sql")
+        for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert sorted(found) == sorted(set(found))

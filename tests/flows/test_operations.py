@@ -1,0 +1,235 @@
+"""Retry, cancel, delete, answer: what the state allows, to whom, and what it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind, Unprocessable
+from arvis.domain.executions import Wait, WaitKind
+from arvis.domain.jobs import Job, JobStatus, NewJob
+from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, End, Graph, Pause
+from arvis.operations import checked_answer
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from tests.flows.house import Held, House, agent_with, open_house, said
+
+ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
+APPROVE = WaitAnswer("approve")
+
+
+def asks(kind: WaitKind, *choices: str) -> Graph:
+    """A graph that asks and then says what it was told."""
+
+    async def ask(context: NodeContext) -> Decision:
+        if context.answer is None:
+            return Pause(kind, "May I?", choices=choices)
+        return End(said(f"{context.answer.value['decision']} by {context.answer.by}").to_json())
+
+    return Graph(name=kind.value, start="ask", nodes={"ask": ask}, edges={})
+
+
+KINDS = (WaitKind.USER, WaitKind.APPROVAL, WaitKind.REVIEW)
+
+
+@pytest.fixture
+async def asking(either_database: Database) -> AsyncIterator[House]:
+    agents = [agent_with(id=f"agent-{kind}", slug=kind.value, name=kind.value, graph=kind.value) for kind in KINDS]
+    async with open_house(either_database, agents=agents, graphs=[asks(kind) for kind in KINDS]) as house:
+        yield house
+
+
+async def asked(house: House, kind: WaitKind, user: str = "ann") -> tuple[str, Wait]:
+    """A message whose turn waits for an answer."""
+    message = await house.say("Do it", user=user, assigned_agent=kind.value)
+    await house.until_status(message.message_id, WAITING)
+    (wait,) = (await house.insights.waits(open_only=True, limit=10, cursor=None)).items
+    return message.message_id, wait
+
+
+async def person(house: House, user: str, role: PrincipalRole = PrincipalRole.MEMBER) -> Principal:
+    def seen(tx: Transaction) -> Principal:
+        return tx.principals.seen("chat", user, user, role, house.clock.now())
+
+    return await house.store.write(seen)
+
+
+# -- answers -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_owner_answers_every_question(asking: House, kind: WaitKind) -> None:
+    message, wait = await asked(asking, kind)
+    owner = await person(asking, "owner", PrincipalRole.OWNER)
+    await asking.operations.answer_wait(wait.id, APPROVE, owner)
+    timeline = await asking.until_status(message, ANSWERED)
+    assert timeline.reply == f"approve by {owner.id}"
+    await asking.until_told(message, "waiting", "running", "answered")
+
+
+async def test_an_operator_answers_every_question(asking: House) -> None:
+    message, wait = await asked(asking, WaitKind.APPROVAL)
+    await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "olga", PrincipalRole.OPERATOR))
+    await asking.until_status(message, ANSWERED)
+
+
+@pytest.mark.parametrize("kind", [WaitKind.APPROVAL, WaitKind.REVIEW])
+async def test_nobody_approves_their_own_wish(asking: House, kind: WaitKind) -> None:
+    message, wait = await asked(asking, kind)
+    with pytest.raises(Forbidden):
+        await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "ann"))
+    assert (await asking.timeline(message)).status is WAITING
+
+
+async def test_a_question_is_answered_by_the_person_it_was_put_to_and_by_no_other(asking: House) -> None:
+    message, wait = await asked(asking, WaitKind.USER)
+    with pytest.raises(Forbidden):
+        await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "bob"))
+    await asking.operations.answer_wait(wait.id, WaitAnswer("answer", text="yes"), await person(asking, "ann"))
+    await asking.until_status(message, ANSWERED)
+
+
+async def test_the_first_answer_wins(asking: House) -> None:
+    message, wait = await asked(asking, WaitKind.APPROVAL)
+    owner = await person(asking, "owner", PrincipalRole.OWNER)
+    answers = [
+        asking.operations.answer_wait(wait.id, WaitAnswer(decision), owner)
+        for decision in ("approve", "reject", "approve", "reject")
+    ]
+    results = await asyncio.gather(*answers, return_exceptions=True)
+    assert [type(result) for result in results].count(Conflict) == 3
+    await asking.until_status(message, ANSWERED)
+    with pytest.raises(Conflict):
+        await asking.operations.answer_wait(wait.id, APPROVE, owner)
+
+
+async def test_an_unknown_question_is_not_found(asking: House) -> None:
+    with pytest.raises(NotFound):
+        await asking.operations.answer_wait("nothing", APPROVE, await person(asking, "ann"))
+
+
+async def test_an_unusable_answer_leaves_the_question_open(asking: House) -> None:
+    message, wait = await asked(asking, WaitKind.USER)
+    with pytest.raises(Unprocessable):
+        await asking.operations.answer_wait(wait.id, WaitAnswer("perhaps"), await person(asking, "ann"))
+    assert (await asking.timeline(message)).status is WAITING
+
+
+WAIT = Wait("w", "e", "c", WaitKind.REVIEW, "?", ("left", "right"), 1, None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        WaitAnswer("perhaps"),
+        WaitAnswer(""),
+        WaitAnswer("edit"),
+        WaitAnswer("feedback"),
+        WaitAnswer("feedback", text=""),
+        WaitAnswer("answer"),
+        WaitAnswer("answer", text="up"),
+    ],
+)
+def test_what_says_too_little_is_no_answer(answer: WaitAnswer) -> None:
+    with pytest.raises(Unprocessable) as refused:
+        checked_answer(WAIT, answer)
+    assert refused.value.what
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [
+        (WaitAnswer("accept"), "approve"),
+        (WaitAnswer("reject", note="too dear"), "reject"),
+        (WaitAnswer("edit", arguments={}), "edit"),
+        (WaitAnswer("feedback", text="shorter"), "feedback"),
+        (WaitAnswer("answer", text="left"), "answer"),
+    ],
+)
+def test_what_says_enough_reaches_the_graph(answer: WaitAnswer, decision: str) -> None:
+    given = checked_answer(WAIT, answer)
+    assert given == {
+        "decision": decision,
+        "note": answer.note,
+        "arguments": answer.arguments,
+        "text": answer.text,
+    }
+
+
+# -- jobs --------------------------------------------------------------------------------------------------
+
+
+async def failed_job(house: House) -> Job:
+    house.provider.script.append(ProviderError(ProviderErrorKind.AUTH, "wrong key"))
+    message = await house.say("Hello")
+    job = (await house.until_status(message.message_id, FAILED)).job
+    assert job is not None
+    return job
+
+
+async def test_only_what_failed_is_retried(house: House) -> None:
+    job = (await house.ask("Hello")).job
+    assert job is not None
+    with pytest.raises(Conflict):
+        await house.operations.retry_job(job.id)
+    with pytest.raises(NotFound):
+        await house.operations.retry_job("nothing")
+    assert (await house.insights.job(job.id)) == job
+
+
+async def test_two_people_who_retry_at_once_start_one_run(either_house: House) -> None:
+    house = either_house
+    job = await failed_job(house)
+    results = await asyncio.gather(*(house.operations.retry_job(job.id) for _ in range(4)), return_exceptions=True)
+    assert [type(result) for result in results].count(Conflict) == 3
+    await house.until_idle()
+    assert len(house.provider.asked) == 2
+
+
+async def test_what_lives_is_not_deleted(house: House) -> None:
+    held = Held()
+    house.provider.script.append(held)
+    await house.say("Hello")
+    await held.begun.wait()
+    (job,) = await house.jobs("message")
+    with pytest.raises(Conflict):
+        await house.operations.delete_job(job.id)
+    held.go.set()
+    await house.until_idle()
+    assert (await house.jobs("message"))[0].status is JobStatus.DONE
+
+
+async def test_a_deleted_job_leaves_the_message_and_its_notice(house: House) -> None:
+    job = await failed_job(house)
+    await house.operations.delete_job(job.id)
+    assert await house.insights.job(job.id) is None
+    assert job.message_id is not None
+    assert (await house.timeline(job.message_id)).status is FAILED
+    with pytest.raises(NotFound):
+        await house.operations.delete_job(job.id)
+
+
+async def test_cancelling_a_job_whose_turn_is_over_answers_nobody_twice(either_database: Database) -> None:
+    """Such a job comes into being when a question is answered while its turn ends by another branch."""
+    async with open_house(either_database) as house:
+        timeline = await house.ask("Hello")
+        execution = timeline.message.execution_id
+        assert execution is not None
+        await house.until_idle()
+        await house.queue.stop()
+
+        def add_late(tx: Transaction) -> str:
+            return tx.jobs.add(NewJob.advance(execution, "late", 5), house.clock.now()).id
+
+        late = await house.store.write(add_late)
+        await house.operations.cancel_job(late)
+        job = await house.insights.job(late)
+        assert job is not None
+        assert job.status is JobStatus.CANCELLED
+        assert (await house.timeline(timeline.message.id)).reply == "Re: Hello"
+        assert len(await house.deliveries()) == 1

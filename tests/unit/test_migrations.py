@@ -1,0 +1,145 @@
+"""A database is brought up to date one transaction a migration, with a way back (reliability.md H28)."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from arvis.domain.errors import MigrationFailed, SchemaTooNew
+from arvis.ports.store import Store
+from arvis.store.migrations import Migration, MigrationTarget, available, migrate
+from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.postgres_migration import PostgresTarget
+from arvis.store.sqlite_migration import SqliteTarget
+from arvis.store.sqlite_session import connect
+from arvis.testing.conformance.store_scripts import add, claim_one, get_setting, message, put_setting
+from tests.conformance.databases import NOW, opened
+
+KEPT = Path(__file__).parents[1] / "fixtures" / "databases"
+
+FIRST = Migration("0001_first", "CREATE TABLE a (n INTEGER PRIMARY KEY) STRICT;\nINSERT INTO a (n) VALUES (1);")
+SECOND = Migration("0002_second", "-- Says; nothing\nALTER TABLE a ADD COLUMN m INTEGER;\nUPDATE a SET m = n + 1")
+BROKEN = Migration(
+    "0003_broken", "CREATE TABLE b (n INTEGER);\nINSERT INTO a (n) VALUES (2);\nINSERT INTO missing VALUES (1);"
+)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MigrationTarget]:
+    if request.param == "postgres":
+        yield PostgresTarget(url=request.getfixturevalue("postgres_url"), now=NOW)
+    else:
+        with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
+            yield SqliteTarget(connection=connection, backups=tmp_path / "backups", now=NOW)
+
+
+def rows(target: MigrationTarget, query: str) -> list[Sequence[object]]:
+    if isinstance(target, PostgresTarget):
+        with psycopg.connect(target._url) as connection:
+            return list(connection.execute(query.encode()).fetchall())
+    assert isinstance(target, SqliteTarget)
+    return [tuple(row) for row in target._connection.execute(query).fetchall()]
+
+
+def test_migrations_run_in_order_and_once(target: MigrationTarget) -> None:
+    assert migrate(target, [FIRST]) == ["0001_first"]
+    assert migrate(target, [FIRST, SECOND]) == ["0002_second"]
+    assert migrate(target, [FIRST, SECOND]) == []
+    assert rows(target, "SELECT n, m FROM a") == [(1, 2)]
+    noted = rows(target, "SELECT name, checksum, applied_at FROM migrations ORDER BY name")
+    assert noted == [(migration.name, migration.checksum, NOW) for migration in (FIRST, SECOND)]
+
+
+def test_a_failing_migration_leaves_the_schema_before_it(target: MigrationTarget) -> None:
+    with pytest.raises(MigrationFailed, match="0003_broken") as raised:
+        migrate(target, [FIRST, SECOND, BROKEN])
+    assert "missing" in raised.value.why
+    assert list(target.applied()) == ["0001_first", "0002_second"]
+    assert rows(target, "SELECT n FROM a") == [(1,)]
+    with pytest.raises((sqlite3.OperationalError, psycopg.errors.UndefinedTable)):
+        rows(target, "SELECT * FROM b")
+    mended = Migration("0003_mended", "CREATE TABLE b (n INTEGER);")
+    assert migrate(target, [FIRST, SECOND, mended]) == ["0003_mended"]
+
+
+def test_a_newer_schema_is_refused_untouched(target: MigrationTarget) -> None:
+    migrate(target, [FIRST, SECOND])
+    with pytest.raises(SchemaTooNew) as raised:
+        migrate(target, [FIRST])
+    assert "0002_second" in raised.value.why
+
+
+def test_an_edited_migration_is_refused(target: MigrationTarget) -> None:
+    migrate(target, [FIRST])
+    with pytest.raises(MigrationFailed, match="0001_first"):
+        migrate(target, [Migration(FIRST.name, FIRST.text + "\n"), SECOND])
+    assert list(target.applied()) == ["0001_first"]
+
+
+def test_the_last_statement_needs_no_semicolon() -> None:
+    assert [statement.strip() for statement in SECOND.statements(postgres=False)][-1] == "UPDATE a SET m = n + 1"
+
+
+def test_a_snapshot_is_kept_of_what_held_something(tmp_path: Path) -> None:
+    backups = tmp_path / "backups"
+    with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
+        target = SqliteTarget(connection=connection, backups=backups, now=NOW)
+        migrate(target, [FIRST])
+        assert not backups.exists()
+        migrate(target, [FIRST, SECOND])
+    [snapshot] = backups.iterdir()
+    assert snapshot.name == f"before-0002_second-{NOW}.db"
+    with contextlib.closing(sqlite3.connect(snapshot)) as kept:
+        assert kept.execute("SELECT * FROM a").fetchall() == [(1,)]
+        assert [name for (name,) in kept.execute("SELECT name FROM migrations")] == ["0001_first"]
+
+
+def test_processes_that_start_at_once_share_the_work(postgres_url: str) -> None:
+    database = Database(Path("unused"), postgres_url, Path("unused"))
+    with ThreadPoolExecutor(4) as threads:
+        ran = list(threads.map(lambda _: bring_up_to_date(database, NOW), range(4)))
+    names = [migration.name for migration in available()]
+    assert sorted(ran) == [[], [], [], names]
+
+
+# -- databases of states that have landed -------------------------------------------------------------------
+
+
+def kept_databases() -> list[Path]:
+    return sorted(KEPT.glob("*.db"))
+
+
+def test_every_kept_database_can_be_opened_and_worked_with(tmp_path: Path) -> None:
+    """A migration that has landed is never edited: a database that it made must go on working."""
+    for number, kept in enumerate(kept_databases()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        file = Path(shutil.copy(kept, folder / "arvis.db"))
+        bring_up_to_date(Database(file, None, folder), NOW)
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    for number, kept in enumerate(kept_databases()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        file = Path(shutil.copy(kept, folder / "arvis.db"))
+        async with opened(Database(file, None, folder)) as store:
+            await works(store)
+
+
+async def works(store: Store) -> None:
+    await store.write(put_setting, "word", "new")
+    assert await store.read(get_setting, "word") == "new"
+    added = await store.write(add, message("a lane of its own"))
+    assert added.position == 1
+    assert (await store.write(claim_one)).id
