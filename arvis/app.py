@@ -201,6 +201,7 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
         boot=base.folder.boot_id,
         node=base.folder.node_id,
         keep_finished_ms=base.config.retention.finished_jobs_days * DAY_MS,
+        keep_history_ms=base.config.retention.timeline_days * DAY_MS,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await queue.start()

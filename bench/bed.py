@@ -73,6 +73,7 @@ class Bed:
             boot=self.new_id(),
             node="bench",
             keep_finished_ms=30 * DAY_MS,
+            keep_history_ms=30 * DAY_MS,
         )
         await queue.start()
         try:

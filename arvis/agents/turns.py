@@ -117,7 +117,13 @@ def _queue_turn(
 
 
 def _user_message(
-    tx: Transaction, incoming: IncomingMessage, conversation: Conversation, principal: Principal, *, route: str, now: int
+    tx: Transaction,
+    incoming: IncomingMessage,
+    conversation: Conversation,
+    principal: Principal,
+    *,
+    route: str,
+    now: int,
 ) -> StoredMessage:
     return StoredMessage(
         id=tx.new_id(),

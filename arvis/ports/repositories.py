@@ -142,6 +142,10 @@ class Executions(Protocol):
 
     def children_of(self, execution_id: str) -> list[Execution]: ...
 
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` executions that ended before this time, with all their parts; how many."""
+        ...
+
 
 class Waits(Protocol):
     def add(self, wait: Wait) -> None: ...
@@ -191,6 +195,10 @@ class Timeline(Protocol):
     """What no other row tells about a message: retries, crashes, cuts (the rest of a timeline is derived)."""
 
     def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None: ...
+
+    def prune(self, before: int, limit: int) -> int:
+        """Delete up to `limit` notes made before this time; how many."""
+        ...
 
 
 class Usage(Protocol):

@@ -74,6 +74,7 @@ class Queue:
         boot: str,
         node: str,
         keep_finished_ms: int,
+        keep_history_ms: int,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -84,6 +85,7 @@ class Queue:
         self._node = node
         self._lease_ms = int(lease_seconds * 1000)
         self._keep_finished_ms = keep_finished_ms
+        self._keep_history_ms = keep_history_ms
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._unfinished: list[Job] = []
@@ -256,9 +258,10 @@ class Queue:
 
     async def _prune(self) -> None:
         while True:
-            before = self._clock.now() - self._keep_finished_ms
+            now = self._clock.now()
+            jobs_before, history_before = now - self._keep_finished_ms, now - self._keep_history_ms
             with _tried_again("prune"):
-                while await self._store.write(scripts.prune, before) == scripts.PRUNE_SLICE:
+                while await self._store.write(scripts.prune, jobs_before, history_before):
                     await self._clock.sleep(0.05)
             await self._clock.sleep(3600)
 

@@ -49,5 +49,11 @@ def hand_back(tx: Transaction, jobs: Sequence[Job], now: int) -> None:
         tx.jobs.settle(job, HandedBack(), now)
 
 
-def prune(tx: Transaction, before: int) -> int:
-    return tx.jobs.prune(before, PRUNE_SLICE)
+def prune(tx: Transaction, jobs_before: int, history_before: int) -> bool:
+    """Delete a slice of what is past its time; whether there may be more."""
+    gone = (
+        tx.jobs.prune(jobs_before, PRUNE_SLICE),
+        tx.executions.prune(history_before, PRUNE_SLICE // 5),
+        tx.timeline.prune(history_before, PRUNE_SLICE),
+    )
+    return gone[0] == PRUNE_SLICE or gone[1] == PRUNE_SLICE // 5 or gone[2] == PRUNE_SLICE

@@ -16,6 +16,7 @@ from arvis.domain.executions import (
     Wait,
     WaitKind,
 )
+from arvis.domain.ids import first_id_at
 from arvis.store.session import Row, Session, dump
 
 
@@ -175,6 +176,23 @@ class SqlExecutions:
 
     def children_of(self, execution_id: str) -> list[Execution]:
         return [execution_of(row) for row in self._session.rows("children_of", execution_id=execution_id)]
+
+    def prune(self, before: int, limit: int) -> int:
+        old = self._session.rows("old_executions", oldest=first_id_at(before), before=before, limit=limit)
+        for row in old:
+            for query in _PARTS:
+                self._session.execute(query, execution_id=row["id"])
+        return len(old)
+
+
+#: What goes with an execution, children before parents.
+_PARTS = (
+    "delete_execution_steps",
+    "delete_execution_effects",
+    "delete_execution_waits",
+    "delete_execution_cursors",
+    "delete_old_execution",
+)
 
 
 class SqlWaits:

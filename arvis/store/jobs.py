@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
     Done,
     Failed,
@@ -206,7 +207,7 @@ class SqlJobs:
         return row["run_at"] if row else None
 
     def prune(self, before: int, limit: int) -> int:
-        return self._session.execute("prune_jobs", before=before, limit=limit)
+        return self._session.execute("prune_jobs", oldest=first_id_at(before), before=before, limit=limit)
 
     def _delivery_of(self, row: Row) -> Delivery | None:
         """What a job of kind `deliver` is to send: read here, it costs no further look at the database."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.domain.conversations import Conversation
+from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
     Attachment,
@@ -261,6 +262,9 @@ class SqlTimeline:
             self._session.execute(
                 "add_note", id=self._session.new_id(), message_id=message_id, at=now, step=step, data=dump(dict(data))
             )
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_notes", oldest=first_id_at(before), limit=limit)
 
 
 class SqlUsage:

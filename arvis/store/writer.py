@@ -85,8 +85,7 @@ class Writer(threading.Thread):
             group = [first]
             try:
                 self._commit_group(group)
-            except (_TransactionEnded, sqlite3.Error):
-                # Locked, full, interrupted: whatever it was, nobody of the group was answered yet.
+            except Exception:  # locked, full, a bug: whatever it was, nobody of the group was answered yet
                 self._roll_back()
                 self._commit_singly(group)
             answer(group)

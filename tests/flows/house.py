@@ -250,6 +250,7 @@ class House:
             boot=boot,
             node="node",
             keep_finished_ms=DAY_MS,
+            keep_history_ms=DAY_MS,
         )
 
     # -- life ----------------------------------------------------------------------------------------------

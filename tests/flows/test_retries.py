@@ -58,6 +58,7 @@ async def test_three_attempts_minutes_apart_and_then_an_apology(either_house: Ho
         assert (timeline.status, job.status, job.attempts) == (QUEUED, JobStatus.PENDING, attempt)
         rest = job.run_at - next(s.at for s in reversed(timeline.steps) if s.step == "retried")
         assert rest == 2**attempt * UNIT_SECONDS * 1000
+        await house.until_told(message, *["running", "queued"] * attempt)
         await house.pass_time(2**attempt * UNIT_SECONDS)
     timeline = await house.until_status(message, FAILED)
     assert (timeline.reason, timeline.reply) == ("attempts", notices.failed("attempts"))

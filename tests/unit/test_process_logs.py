@@ -68,14 +68,14 @@ def entries(text: str) -> list[dict[str, object]]:
 def test_away_from_a_terminal_each_line_is_json_whoever_logs() -> None:
     stream = io.StringIO()
     with logs(stream):
-        logging.getLogger("uvicorn.error").info("started on %d", 5070, extra={"port": 5070})
+        logging.getLogger("some.library").info("started on %d", 5070, extra={"port": 5070})
         structlog.get_logger("arvis.queue").warning("claimed", jobs=3)
 
     first, second = entries(stream.getvalue())
     assert first == {
         "event": "started on 5070",
         "level": "info",
-        "logger": "uvicorn.error",
+        "logger": "some.library",
         "port": 5070,
         "timestamp": "2023-11-14T22:13:20.000+00:00",
     }

@@ -87,3 +87,20 @@ ORDER BY expires_at LIMIT :limit;
 
 -- name: next_due_wait
 SELECT expires_at FROM waits WHERE answered_at IS NULL AND expires_at IS NOT NULL ORDER BY expires_at LIMIT 1;
+
+-- name: old_executions
+SELECT id FROM executions
+WHERE id < :oldest AND updated_at < :before AND status IN ('done', 'failed', 'cancelled')
+ORDER BY id LIMIT :limit;
+
+-- name: delete_execution_steps
+DELETE FROM steps WHERE execution_id = :execution_id;
+
+-- name: delete_execution_effects
+DELETE FROM effects WHERE execution_id = :execution_id;
+
+-- name: delete_execution_waits
+DELETE FROM waits WHERE execution_id = :execution_id;
+
+-- name: delete_old_execution
+DELETE FROM executions WHERE id = :execution_id;

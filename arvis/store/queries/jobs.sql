@@ -141,9 +141,9 @@ UPDATE jobs SET ready = 1 WHERE ready = 2 AND run_at <= :now;
 SELECT run_at FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT 1;
 
 -- name: prune_jobs
--- Ids begin with their time of making, so the oldest lie at the front of the primary key. Only so many are looked
--- at: a look that finds nothing must not read the whole table while everybody waits.
+-- Ids begin with their time of making: what ended before a time was made before it, at the front of the primary key.
+-- Without that bound, a table of young rows would be read whole to find nothing.
 DELETE FROM jobs WHERE id IN (
-    SELECT id FROM (SELECT id, finished_at FROM jobs ORDER BY id LIMIT 10000) AS oldest
-    WHERE finished_at < :before ORDER BY id LIMIT :limit
+    SELECT id FROM jobs WHERE id < :oldest AND finished_at IS NOT NULL AND finished_at < :before
+    ORDER BY id LIMIT :limit
 );

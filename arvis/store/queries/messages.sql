@@ -55,6 +55,9 @@ ORDER BY turn DESC, position DESC LIMIT :limit;
 -- name: add_note
 INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, :at, :step, :data);
 
+-- name: prune_notes
+DELETE FROM timeline WHERE id IN (SELECT id FROM timeline WHERE id < :oldest ORDER BY id LIMIT :limit);
+
 -- name: open_conversation
 SELECT * FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread

@@ -1,0 +1,63 @@
+"""What is past its time leaves in slices; what still lives, or is young, stays."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from arvis.domain.executions import ExecutionStatus
+from arvis.graph import lifecycle
+from arvis.ports.store import Store, Transaction
+from arvis.process.ids import IdMaker
+from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.testing.clock import SteppedClock
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: SteppedClock) -> AsyncIterator[Store]:
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    database = Database(tmp_path / "arvis.db", url, tmp_path)
+    bring_up_to_date(database, clock.now())
+    async with open_store(database, boot="test", new_id=IdMaker(clock=clock, random_bits=lambda _: 0)) as (store, _):
+        yield store
+
+
+@pytest.fixture
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+def begin(tx: Transaction, status: ExecutionStatus, now: int) -> str:
+    execution = lifecycle.begin(tx, tx.new_id(), "agent", {}, lane="lane", priority=5, principal_id=None, now=now)
+    tx.executions.set_status(execution.id, status, None, now)
+    tx.timeline.note([execution.id], "retried", {}, now)
+    return execution.id
+
+
+def prune(tx: Transaction, before: int) -> tuple[int, int]:
+    return tx.executions.prune(before, 10), tx.timeline.prune(before, 10)
+
+
+async def test_ended_executions_leave_with_all_their_parts(store: Store, clock: SteppedClock) -> None:
+    old = [await store.write(begin, status, clock.now()) for status in ExecutionStatus]
+    await clock.sleep(2 * DAY_MS / 1000)
+    young = await store.write(begin, ExecutionStatus.DONE, clock.now())
+    gone = await store.write(prune, clock.now() - DAY_MS)
+    assert gone == (3, 5)
+    assert await store.write(prune, clock.now() - DAY_MS) == (0, 0)
+    left = [each for each in (*old, young) if await store.read(lambda tx, each=each: tx.executions.get(each))]
+    lively = [each for each, status in zip(old, ExecutionStatus, strict=True) if status in {"running", "paused"}]
+    assert left == [*lively, young]
+    assert all([await store.read(lambda tx, each=each: tx.executions.cursors(each)) for each in left])
+
+
+async def test_slices_are_bounded(store: Store, clock: SteppedClock) -> None:
+    for _ in range(12):
+        await store.write(begin, ExecutionStatus.DONE, clock.now())
+    await clock.sleep(2 * DAY_MS / 1000)
+    slices = [await store.write(prune, clock.now() - DAY_MS) for _ in range(3)]
+    assert slices == [(10, 10), (2, 2), (0, 0)]
