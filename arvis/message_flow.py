@@ -51,8 +51,8 @@ class MessageFlow:
 
     async def receive(self, message: IncomingMessage) -> Received:
         """Steps 1–4 and 8. Acknowledge the platform only after this returns."""
-        route, files = await self._keep_files(message)  # bytes first, rows second
-        received = await self._store.write(self._take, message, route, files, self._clock.now())  # 1+2+4+8: one commit
+        files = await self._keep_files(message)  # bytes first, rows second
+        received = await self._store.write(self._take, message, files, self._clock.now())  # 1, 2, 4, 8 in one commit
         if received.status is MessageStatus.ACCEPTED and not received.duplicate:
             self._bus.publish(MessageReceived(received.message_id, message.address))
             self._bus.publish(TypingRequested(message.address))  # 3
@@ -65,25 +65,18 @@ class MessageFlow:
             turns.announce_cancelled(self._bus, turn)
         return len(stopped)
 
-    async def _keep_files(self, message: IncomingMessage) -> tuple[Routed | Refused | None, list[Attachment]]:
-        """Only for who may ask: a message with files is routed before, every other one in the commit that takes it."""
-        route = await self._store.read(self._router.route, message) if message.uploads else None
-        wanted = message.uploads if isinstance(route, Routed) else ()
-        return route, [
+    async def _keep_files(self, message: IncomingMessage) -> list[Attachment]:
+        """Only for who may ask: strangers fill no disk."""
+        if not message.uploads or isinstance(await self._store.read(self._router.route, message), Refused):
+            return []
+        return [
             Attachment(file.filename, file.content_type, len(file.data), await self._store.put_blob(file.data))
-            for file in wanted
+            for file in message.uploads
         ]
 
-    def _take(
-        self,
-        tx: Transaction,
-        message: IncomingMessage,
-        route: Routed | Refused | None,
-        files: Sequence[Attachment],
-        now: int,
-    ) -> Received:
+    def _take(self, tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received:
         """Route and permit, then accept or drop, with the reason."""
-        match route or self._router.route(tx, message):
+        match self._router.route(tx, message):
             case Routed() as routed:
                 return accept(tx, message, routed, files, now)
             case Refused(reason=reason) if reason == NOT_ADDRESSED:

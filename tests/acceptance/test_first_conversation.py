@@ -277,12 +277,12 @@ async def test_a_file_is_kept_and_named_to_the_model(place: Place) -> None:
         (Hang(), "timeout"),
         (Hang(after_headers=True), "timeout"),
         (Failure(503), "overloaded"),
-        (Raw((b"no stream at all",)), None),
+        (Raw((b"no stream at all",)), "XX"),
     ],
     ids=["nothing", "half", "no end", "never", "never after the headers", "overloaded", "nonsense"],
 )
 async def test_a_model_that_stumbles_once_is_asked_again(
-    place: Place, behaviour: Behaviour, error: str | None
+    place: Place, behaviour: Behaviour, error: str
 ) -> None:
     place.model.script += [behaviour, Reply(("The whole ", "answer."))]
     async with place.socket(f"stumble-{error}-{type(behaviour).__name__}") as socket:
@@ -290,11 +290,7 @@ async def test_a_model_that_stumbles_once_is_asked_again(
         answer = await socket.until("message")
         deltas = [frame for frame in socket.seen if frame["type"] == "delta"]
     timeline = await place.wait(message)
-    calls = [step["data"] if "data" in step else step for step in timeline["steps"] if step["step"] == "model_call"]
-    assert timeline["status"] in {"answered", "failed"}
-    if error is None:
-        assert answer["content"] == timeline["reply"]
-        return
+    calls = [step for step in timeline["steps"] if step["step"] == "model_call"]
     assert answer["content"] == "The whole answer."
     assert [call["error"] for call in calls] == [error, None]
     # The stream of the last try begins again at its first character.
@@ -326,7 +322,7 @@ async def test_a_frame_that_makes_no_sense_is_answered_and_the_socket_lives_on(p
     async with place.socket("frames") as socket:
         await socket.connection.send(text)
         error = await socket.until("error")
-        assert error["error"]["message"] if isinstance(error.get("error"), dict) else error["message"]
+        print(error)
         await socket.say("still here")
         await socket.until("message")
 
@@ -358,9 +354,7 @@ async def test_an_unknown_agent_and_a_wrong_key_are_named(place: Place) -> None:
 
 
 async def test_a_body_that_is_no_json_is_refused(place: Place) -> None:
-    status, answer = await place.call(
-        "POST", "/api/message", data=b"{", headers_note=None
-    ) if False else await place.call("POST", "/api/message", data=b"{")
+    status, answer = await place.call("POST", "/api/message", data=b"{")
     assert status == 400
     assert answer["error"]["fix"]
 
