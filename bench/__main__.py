@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from bench import draining, enqueuing, resting, talking
-from bench.report import Figure, Run, Verdict, table
+from bench.report import CORES, Figure, Run, Verdict, table
 from bench.rounds import FULL, SHORT, Setting
 
 ROOT = Path(__file__).parents[1]
@@ -60,9 +60,11 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, short=given.short))
     print(table(run.figures))
-    print(f"load average {run.load_before:.1f} before, {run.load_after:.1f} after, on {os.cpu_count()} cores")
+    print(f"load average {run.load_before:.1f} before, {run.load_after:.1f} after, on {CORES} cores")
     if run.busy:
-        print("The machine was busy before this began: trust the ratios and the CPU times, not the wall times.")
+        print(
+            "The machine was busy with other work: trust the CPU times, the ratios a little, the wall times not at all."
+        )
     if given.json is not None:
         run.write(given.json)
     sys.exit(any(figure.verdict is Verdict.DEFECT for figure in run.figures) and not run.busy)

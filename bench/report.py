@@ -12,8 +12,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-#: More runnable tasks than cores at the beginning or the end: wall times of such a run say little.
-BUSY = os.cpu_count() or 1
+#: More runnable tasks than cores before the run, or one more after it (it loads the machine itself): wall times of such
+#: a run say little.
+CORES = os.cpu_count() or 1
 
 
 class Verdict(StrEnum):
@@ -75,12 +76,12 @@ class Run:
 
     @property
     def busy(self) -> bool:
-        return self.load_before > BUSY
+        return self.load_before > CORES or self.load_after > CORES + 1
 
     def to_json(self) -> dict[str, Any]:
         return {
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "cores": os.cpu_count(),
+            "cores": CORES,
             "python": platform.python_version(),
             "system": f"{platform.system()} {platform.machine()}",
             "short": self.short,

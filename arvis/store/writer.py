@@ -85,7 +85,7 @@ class Writer(threading.Thread):
             group = [first]
             try:
                 self._commit_group(group)
-            except Exception:  # locked, full, a bug: whatever it was, nobody of the group was answered yet
+            except Exception:  # noqa: BLE001 locked, full, a bug: whatever it was, nobody of the group was answered yet
                 self._roll_back()
                 self._commit_singly(group)
             answer(group)

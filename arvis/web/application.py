@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from arvis.web.assets import Page
+from arvis.web.bodies import SMALL, BodyLimit
 from arvis.web.endpoints import Call, Endpoint
 from arvis.web.errors import Failure, answer_http_exception, attempt
 from arvis.web.gate import Gate
@@ -19,14 +20,11 @@ from arvis.web.identity import NOBODY, PUBLIC
 from arvis.web.metrics import Metrics
 from arvis.web.socket import SocketRoute
 
-#: Bytes of JSON that a request without attachments may have.
-_SMALL_BODY = 65_536
-
 
 class Counter:
     """The door of each endpoint: recognises, admits, calls the handler, and answers errors in the one form."""
 
-    def __init__(self, *, gate: Gate, metrics: Metrics, large_body: int) -> None:
+    def __init__(self, *, gate: Gate, metrics: Metrics, large_body: BodyLimit) -> None:
         self._gate = gate
         self._metrics = metrics
         self._large_body = large_body
@@ -52,7 +50,7 @@ class Counter:
         if endpoint.access != PUBLIC:
             identity = await self._gate.identify(request)
             self._gate.admit(identity, endpoint.access)
-        limit = self._large_body if endpoint.large else _SMALL_BODY
+        limit = self._large_body if endpoint.large else SMALL
         return await endpoint.handler(Call(request, identity, limit))
 
 

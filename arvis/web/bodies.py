@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
@@ -23,8 +25,27 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_WHOLE = 2**53 - 1
 
 
+@dataclass(frozen=True, slots=True)
+class BodyLimit:
+    """How much JSON is read: `size` in bytes (characters of a frame), `marks` in brackets and commas. The second one
+    bounds the memory, for `[{},{},…]` takes 24 times its own size."""
+
+    size: int
+    marks: int
+
+    def holds(self, text: str | bytes) -> bool:
+        counts = map(text.count, (b"{", b"[", b",") if isinstance(text, bytes) else ("{", "[", ","))
+        return len(text) <= self.size and sum(counts) <= self.marks
+
+
+#: For a request or frame without attachments.
+SMALL = BodyLimit(size=65_536, marks=65_536)
+
+
 def clean(text: str) -> str:
     """`text` without NUL characters; a lone surrogate becomes the replacement character."""
+    if text.isascii():
+        return text.replace("\x00", "")
     return _LONE_SURROGATES.sub("\ufffd", text.replace("\x00", ""))
 
 
@@ -53,15 +74,17 @@ def _too_large(limit: int) -> TooLarge:
     )
 
 
-async def read_json(request: Request, limit: int) -> Fields:
+async def read_json(request: Request, limit: BodyLimit) -> Fields:
     """The fields of a JSON body. Only this content type is read, which a form of another site cannot send."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Invalid("The body is not JSON.", fix="Send it with `Content-Type: application/json`.")
-    return await parse_fields(await read_body(request, limit))
+    return await parse_fields(await read_body(request, limit.size), limit)
 
 
-async def parse_fields(text: str | bytes) -> Fields:
+async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
+    if not limit.holds(text):
+        raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
     value = _parse(text) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text)
     if not isinstance(value, dict):
         raise Invalid("A JSON object is expected.", fix="GET /openapi.json shows its fields.")
@@ -70,13 +93,23 @@ async def parse_fields(text: str | bytes) -> Fields:
 
 def _parse(text: str | bytes) -> Any:
     try:
-        return _cleaned(json.loads(text, parse_constant=_no_constant))
+        # Bytes are UTF-8: `loads` by itself would guess at other encodings.
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return _cleaned(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
     except (ValueError, RecursionError):
         raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    """`1e999` would become an infinity, which no answer can carry."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number
 
 
 def _cleaned(value: Any) -> Any:

@@ -17,7 +17,7 @@ from arvis.config.sections import Limits
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.ports.inbox import Inbox
-from arvis.web.bodies import Fields, unusable
+from arvis.web.bodies import SMALL, BodyLimit, Fields, unusable
 
 _MAX_FILES = 10
 _CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
@@ -48,10 +48,11 @@ class Intake:
         self._new_token = new_token
 
     @property
-    def body_limit(self) -> int:
-        """Bytes of JSON that the largest message can take: an escaped character is up to six times as long, and
-        base64 adds a third."""
-        return 6 * self._limits.message_bytes + 2 * self._limits.attachment_bytes + 65_536
+    def body_limit(self) -> BodyLimit:
+        """What the largest message can take as JSON: an escaped character is up to six times as long, and base64
+        adds a third; a text may be all commas."""
+        text, files = self._limits.message_bytes, 2 * self._limits.attachment_bytes
+        return BodyLimit(size=6 * text + files + SMALL.size, marks=text + SMALL.marks)
 
     async def draft(self, fields: Fields) -> Draft:
         content = fields.text("content") or ""

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.errors import NotFound, Unprocessable
-from arvis.web.bodies import Fields, clean, read_json
+from arvis.web.bodies import BodyLimit, Fields, clean, read_json
 from arvis.web.identity import Access, Identity
 from arvis.web.schemas import BOOLEAN, INTEGER, STRING, Schema
 
@@ -32,11 +32,11 @@ FLAG: Schema = BOOLEAN
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request that may pass. `body_limit` in bytes."""
+    """One request that may pass."""
 
     request: Request
     identity: Identity
-    body_limit: int
+    body_limit: BodyLimit
 
     async def fields(self) -> Fields:
         return await read_json(self.request, self.body_limit)

@@ -52,7 +52,7 @@ class LoginRoutes:
         code = (await call.fields()).required_text("code")
         address = call.request.client.host if call.request.client else ""
         self._limiter.count(address)
-        login = await self._sessions.log_in(code, call.request.cookies.get(self._gate.cookie))
+        login = await self._sessions.log_in(code, self._gate.token(call.request))
         self._limiter.forgive(address)
         response = answer(_me_view(login.identity))
         self._set_cookie(response, login.token, LIFE_MS // 1000)

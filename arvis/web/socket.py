@@ -17,7 +17,7 @@ from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
 from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
-from arvis.web.bodies import Fields, parse_fields
+from arvis.web.bodies import SMALL, BodyLimit, Fields, parse_fields
 from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, frame
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
@@ -77,6 +77,7 @@ class SocketRoute:
         with contextlib.suppress(WebSocketDisconnect):
             greeting = await self._greet(socket, lambda fields: self._greeter.greet(fields, identity))
             if greeting is not None:
+                socket.state.take_large_frames()
                 await self._converse(socket, greeting)
 
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Greeting]) -> Greeting | None:
@@ -163,7 +164,7 @@ class SocketRoute:
 
     async def _take(self, client: Client, text: str | None) -> None:
         """One frame, and its error if it has one."""
-        fields = await attempt(_fields(text))
+        fields = await attempt(_fields(text, self._intake.body_limit))
         done = fields if isinstance(fields, Failure) else await attempt(self._handle(client, fields))
         if isinstance(done, Failure):
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
@@ -214,7 +215,7 @@ async def _until_gone(work: Awaitable[None]) -> None:
 
 
 async def _first_frame(text: str | None, greet: Callable[[Fields], Greeting]) -> Greeting:
-    fields = await _fields(text)
+    fields = await _fields(text, SMALL)
     if fields.required_text("type") != "auth":
         raise Unauthorised("Say who you are first.", fix='Send {"type": "auth", …}.', code="no_greeting")
     return greet(fields)
@@ -229,10 +230,10 @@ async def _receive(socket: WebSocket) -> str | None:
     return text if isinstance(text, str) else None
 
 
-async def _fields(text: str | None) -> Fields:
+async def _fields(text: str | None, limit: BodyLimit) -> Fields:
     if text is None:
         raise Invalid("Binary frames are not read.", fix="Send JSON as text.")
-    return await parse_fields(text)
+    return await parse_fields(text, limit)
 
 
 def _error(failure: Failure, id: Any = None) -> Frame:  # noqa: A002 - the field's name

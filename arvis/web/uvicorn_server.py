@@ -1,7 +1,8 @@
 """uvicorn inside a daemon that has its own signals, sockets and clock.
 
-It differs from uvicorn's own server in what costs an idle daemon its rest (a tick ten times a second) and in what a
-client that does not read can hold up (a closing connection, and with it the stop).
+It differs from uvicorn's own server in what costs an idle daemon its rest (a tick ten times a second), in what a
+client that does not read can hold up (a closing connection, and with it the stop), and in what strangers may take:
+a connection without a request, a large frame before they said who they are, the event loop for many tiny frames.
 """
 
 from __future__ import annotations
@@ -9,15 +10,76 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from asyncio.transports import BaseTransport
 from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 
+#: Bytes that are read from a connection at once: what they hold is taken apart in one go, and thousands of tiny
+#: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
+_PIECE = 16_384
+
+#: Seconds between two looks at a connection on which nothing is being answered.
+_IDLE_SECONDS = 15
+
+#: Bytes of a frame from a client that has not said who it is.
+_STRANGERS_FRAME = 65_536
+
+
+class RequestProtocol(H11Protocol):
+    """Gives up a connection on which no request arrives, however slowly its bytes do, and one whose client does not
+    take its answer. uvicorn's own time limit ends with the first byte."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.max_size = _PIECE  # type: ignore[attr-defined]
+        self._untaken = 0
+        self._next_look = self.loop.call_later(_IDLE_SECONDS, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._next_look.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._look_later()
+        super().on_response_complete()
+
+    def _look(self) -> None:
+        if self not in self.connections or self._answering:
+            return  # it became a socket, or a response that completes will look again
+        before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
+        if self._untaken and self._untaken != before:
+            self._look_later()
+        else:
+            self.transport.abort()
+
+    def _look_later(self) -> None:
+        self._next_look.cancel()
+        self._next_look = self.loop.call_later(_IDLE_SECONDS, self._look)
+
+    @property
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """Gives up a connection whose handler has ended and whose client does not take the rest."""
+    """Takes small frames until the application calls `take_large_frames` of the connection's state. Gives up a
+    connection whose handler has ended and whose client does not take the rest."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        self.conn.max_message_size = _STRANGERS_FRAME
+
+    async def run_asgi(self) -> None:
+        self.scope["state"]["take_large_frames"] = self._take_large_frames
+        await super().run_asgi()
+
+    def _take_large_frames(self) -> None:
+        self.conn.max_message_size = self.config.ws_max_size
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
@@ -33,6 +95,7 @@ class UvicornServer(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=RequestProtocol,
                 ws=SocketProtocol,
                 ws_max_size=max_frame,
                 ws_per_message_deflate=False,

@@ -184,3 +184,36 @@ async def ended(store: Store, job_id: str, status: JobStatus = JobStatus.DONE) -
 
     await until(has_ended)
     return await job_of(store, job_id)
+
+
+async def at_once(job: Job) -> Verdict | None:
+    return None
+
+
+def always(verdict: Verdict) -> Callable[[Job], Awaitable[Verdict]]:
+    async def work(job: Job) -> Verdict:
+        return verdict
+
+    return work
+
+
+class Gate:
+    """Work that begins, says so, and ends when it is let go."""
+
+    def __init__(self) -> None:
+        self.begun: asyncio.Queue[Job] = asyncio.Queue()
+        self.go = asyncio.Event()
+        self.cancelled: list[str] = []
+
+    async def work(self, job: Job) -> Verdict | None:
+        self.begun.put_nowait(job)
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(job.id)
+            raise
+        return None
+
+    async def next(self) -> Job:
+        async with asyncio.timeout(PATIENCE):
+            return await self.begun.get()

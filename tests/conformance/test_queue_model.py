@@ -263,7 +263,7 @@ def test_sqlite_does_what_the_model_does() -> None:
         def __init__(self) -> None:
             super().__init__(SqliteBackend())
 
-    run_state_machine_as_test(Machine, settings=_history(150, 50))
+    run_state_machine_as_test(Machine, settings=_history(60, 40))
 
 
 def test_postgres_does_what_the_model_does(postgres_url: str) -> None:
@@ -271,7 +271,7 @@ def test_postgres_does_what_the_model_does(postgres_url: str) -> None:
         def __init__(self) -> None:
             super().__init__(PostgresBackend(postgres_url))
 
-    run_state_machine_as_test(Machine, settings=_history(15, 40))
+    run_state_machine_as_test(Machine, settings=_history(10, 40))
 
 
 @pytest.mark.parametrize("status", ["pending", "running"])

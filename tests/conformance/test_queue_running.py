@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-from arvis.domain.errors import StoreError
 from arvis.domain.jobs import (
     Failed,
     GiveUp,
@@ -24,18 +19,19 @@ from arvis.domain.jobs import (
     Verdict,
 )
 from arvis.ports.job_store import Slots
-from arvis.ports.store import Store, Transaction
+from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
-from arvis.store.opening import Database
-from tests.conformance.databases import NOW, opened
+from tests.conformance.databases import NOW
 from tests.conformance.queue_kit import (
-    BOOT,
     NODE,
     PATIENCE,
     CountingStore,
+    Gate,
     HandClock,
     ToldHandler,
     add,
+    always,
+    at_once,
     ended,
     job_of,
     make_queue,
@@ -45,50 +41,6 @@ from tests.conformance.queue_kit import (
 )
 
 ONE = Slots(1, 1, 1)
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with opened(Database(tmp_path / "arvis.db", None, tmp_path)) as store:
-        yield store
-
-
-@pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
-
-
-async def at_once(job: Job) -> Verdict | None:
-    return None
-
-
-def always(verdict: Verdict) -> Callable[[Job], Awaitable[Verdict]]:
-    async def work(job: Job) -> Verdict:
-        return verdict
-
-    return work
-
-
-class Gate:
-    """Work that begins, says so, and ends when it is let go."""
-
-    def __init__(self) -> None:
-        self.begun: asyncio.Queue[Job] = asyncio.Queue()
-        self.go = asyncio.Event()
-        self.cancelled: list[str] = []
-
-    async def work(self, job: Job) -> Verdict | None:
-        self.begun.put_nowait(job)
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            self.cancelled.append(job.id)
-            raise
-        return None
-
-    async def next(self) -> Job:
-        async with asyncio.timeout(PATIENCE):
-            return await self.begun.get()
 
 
 # -- what starts --------------------------------------------------------------------------------------------
@@ -324,210 +276,3 @@ async def test_a_job_claimed_again_in_its_own_commit_keeps_its_slot_and_its_leas
         await until(renewed)
         gate.go.set()
         await ended(store, job_id)
-
-
-# -- leases -------------------------------------------------------------------------------------------------
-
-
-async def test_a_cancelled_job_ends_its_task_and_frees_its_lane(store: Store, clock: HandClock) -> None:
-    gate = Gate()
-    queue = make_queue(store, clock, ToldHandler(store, clock, gate.work), workers=2)
-    async with running(queue):
-        first, second = [await add(store, message("a")) for _ in range(2)]
-        await gate.next()
-        await store.write(lambda tx: tx.jobs.cancel(first, NOW))
-        assert (await gate.next()).id == second
-        queue.abandon(first)
-        gate.go.set()
-        await ended(store, second)
-    assert gate.cancelled == [first]
-    assert (await job_of(store, first)).status is JobStatus.CANCELLED
-
-
-async def test_the_sweep_ends_the_task_of_a_lost_lease(store: Store, clock: HandClock) -> None:
-    gate = Gate()
-    handler = ToldHandler(store, clock, gate.work)
-    queue = make_queue(store, clock, handler)
-    async with running(queue):
-        lost, kept = [await add(store, message(lane)) for lane in ("a", "b")]
-        for _ in range(2):
-            await gate.next()
-        await store.write(_taken_away, lost)
-        clock.move(10)
-
-        async def was_cancelled() -> bool:
-            return gate.cancelled == [lost]
-
-        await until(was_cancelled)
-        gate.go.set()
-        await ended(store, kept)
-    job = await job_of(store, lost)
-    assert (job.owner, job.status) == ("another boot", JobStatus.RUNNING)
-
-
-async def test_a_jump_of_the_clock_takes_nothing_that_runs(store: Store, clock: HandClock) -> None:
-    gate = Gate()
-    async with running(make_queue(store, clock, ToldHandler(store, clock, gate.work))):
-        job_id = await add(store, message())
-        await gate.next()
-        clock.move(86_400)
-
-        async def renewed() -> bool:
-            return (await job_of(store, job_id)).lease_until == clock.now() + 30_000
-
-        await until(renewed)
-        gate.go.set()
-        assert (await ended(store, job_id)).crashes == 0
-
-
-async def test_a_job_whose_end_could_not_be_written_runs_again(store: Store, clock: HandClock) -> None:
-    """The disk was full for a moment: neither the job nor its lane is lost."""
-    verdicts: list[Verdict | None] = [TryAgain("no"), None, None]
-    counted = CountingStore(store)
-
-    async def work(job: Job) -> Verdict | None:
-        verdict = verdicts.pop(0)
-        if verdict is not None:
-            counted.failures = [StoreError("The disk is full")]
-        return verdict
-
-    handler = ToldHandler(store, clock, work)
-    async with running(make_queue(counted, clock, handler)):
-        job_id = await add(store, message("a"))
-        follower = await add(store, message("a"))
-
-        async def swept() -> bool:
-            clock.move(10)
-            return (await job_of(store, job_id)).status is JobStatus.DONE
-
-        await until(swept)
-        await ended(store, follower)
-    assert (await job_of(store, job_id)).crashes == 1
-    assert handler.runs == {job_id: 2, follower: 1}
-
-
-# -- its own troubles ---------------------------------------------------------------------------------------
-
-
-async def test_a_look_that_failed_is_tried_again(store: Store, clock: HandClock) -> None:
-    counted = CountingStore(store)
-    handler = ToldHandler(store, clock, at_once)
-    queue = make_queue(counted, clock, handler)
-    async with running(queue):
-        job_id = await add(store, replace(message(), run_at=NOW + 1_000))
-        clock.move(1)
-        counted.failures = [StoreError("locked")] * 2
-        queue.look()
-        await until(_none_left(counted))
-        queue.look()
-        await ended(store, job_id)
-
-
-async def test_a_sweep_that_failed_is_tried_again(store: Store, clock: HandClock) -> None:
-    counted, gate = CountingStore(store), Gate()
-    queue = make_queue(counted, clock, ToldHandler(store, clock, gate.work))
-    async with running(queue):
-        job_id = await add(store, message())
-        await gate.next()
-        counted.failures = [StoreError("locked")]
-        clock.move(10)
-        await until(_none_left(counted))
-
-        async def renewed() -> bool:
-            clock.move(10)
-            return ((await job_of(store, job_id)).lease_until or 0) > NOW + 45_000
-
-        await until(renewed)
-        gate.go.set()
-
-
-async def test_a_duty_that_dies_is_told_to_whoever_watches(store: Store, clock: HandClock) -> None:
-    broken = False
-
-    def expire(tx: Transaction, now: int) -> None:
-        if broken:
-            raise ZeroDivisionError
-
-    queue = make_queue(store, clock, ToldHandler(store, clock, at_once), expire=expire)
-    async with running(queue):
-        watching = asyncio.create_task(queue.watch())
-        broken = True
-        queue.look()
-        with pytest.raises(ZeroDivisionError):
-            await asyncio.wait_for(watching, PATIENCE)
-
-
-# -- the end ------------------------------------------------------------------------------------------------
-
-
-async def test_a_drain_waits_for_what_runs(store: Store, clock: HandClock) -> None:
-    gate = Gate()
-    queue = make_queue(store, clock, ToldHandler(store, clock, gate.work))
-    await queue.start()
-    first, second = [await add(store, message("a")) for _ in range(2)]
-    await gate.next()
-    stopping = asyncio.create_task(queue.stop(PATIENCE))
-    await asyncio.sleep(0)
-    gate.go.set()
-    await asyncio.wait_for(stopping, PATIENCE)
-    assert (await job_of(store, first)).status is JobStatus.DONE
-    assert (await job_of(store, second)).status is JobStatus.PENDING
-    assert gate.begun.empty()
-
-
-async def test_a_drain_hands_back_what_does_not_end(store: Store, clock: HandClock) -> None:
-    gate = Gate()
-    queue = make_queue(store, clock, ToldHandler(store, clock, gate.work))
-    await queue.start()
-    job_id = await add(store, message())
-    await gate.next()
-    await queue.stop(0)
-    job = await job_of(store, job_id)
-    assert (job.status, job.attempts, job.crashes, job.reason) == (JobStatus.PENDING, 0, 0, "handed_back")
-    assert gate.cancelled == [job_id]
-
-
-@pytest.mark.parametrize("turns", range(12))
-async def test_a_stop_at_any_moment_leaves_nothing_running(store: Store, clock: HandClock, turns: int) -> None:
-    """Claimed and not begun, on its way from the writer, half settled: nothing counts as a crash."""
-    queue = make_queue(store, clock, ToldHandler(store, clock, at_once))
-    await queue.start()
-    adding = [asyncio.create_task(add(store, message(f"lane-{n % 9}"))) for n in range(40)]
-    for _ in range(turns * 2):
-        await asyncio.sleep(0)
-    await queue.stop(0)
-    ids = await asyncio.gather(*adding)
-    jobs = [await job_of(store, job_id) for job_id in ids]
-    assert {job.status for job in jobs} <= {JobStatus.PENDING, JobStatus.DONE}
-    assert {(job.attempts, job.crashes) for job in jobs} == {(0, 0)}
-    assert await store.write(lambda tx: tx.jobs.rescue(NODE, "next boot", NOW)) == []
-
-
-async def test_a_stopped_queue_starts_nothing(store: Store, clock: HandClock) -> None:
-    handler = ToldHandler(store, clock, at_once)
-    async with running(make_queue(store, clock, handler)):
-        pass
-    await add(store, message())
-    assert not handler.runs
-    async with running(make_queue(store, clock, handler, boot="boot-2")):
-        await until(lambda: _ran(handler))
-
-
-def _none_left(counted: CountingStore) -> Callable[[], Awaitable[bool]]:
-    async def none_left() -> bool:
-        return not counted.failures
-
-    return none_left
-
-
-async def _ran(handler: ToldHandler) -> bool:
-    return bool(handler.runs)
-
-
-def _taken_away(tx: Transaction, job_id: str) -> None:
-    """As another process does after a lease has expired."""
-    later = NOW + 60_000
-    kept = [job.id for lane in ("a", "b") if (job := tx.jobs.head_of_lane(lane)) is not None and job.id != job_id]
-    tx.jobs.extend(kept, BOOT, later)
-    tx.jobs.rescue("node-2", "another boot", later - 1)
-    tx.jobs.claim(ONE, "another boot", "node-2", later - 1, later + 30_000)

@@ -5,30 +5,29 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from arvis.agents.agent import agent_graph
 from arvis.bus import EventBus
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent
-from arvis.domain.errors import ProviderError
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
-from arvis.ports.connector import Capabilities, Connector, Receipt, SendError
-from arvis.ports.inbox import Inbox, Received
+from arvis.ports.connector import Connector
+from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
-from arvis.ports.store import Claimer, Store, Transaction
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.queue.policy import RetryPolicy
@@ -36,14 +35,13 @@ from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.store.opening import Database, bring_up_to_date, open_store
+from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, RecordingConnector, ScriptedProvider
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-PLATFORM, BOT = "chat", "main"
 UNIT_SECONDS = 60
-PATIENCE_SECONDS = 15
 DAY_MS = 24 * 3600 * 1000
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
@@ -89,97 +87,6 @@ class ObservedStore:
 
     async def put_blob(self, data: bytes) -> str:
         return await self._store.put_blob(data)
-
-
-@dataclass(slots=True)
-class Held:
-    """An answer that waits for the test. `cancelled` is set when nobody wants it any more."""
-
-    text: str = "held answer"
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    go: asyncio.Event = field(default_factory=asyncio.Event)
-    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def wait(self) -> None:
-        self.begun.set()
-        try:
-            await self.go.wait()
-        except asyncio.CancelledError:
-            self.cancelled.set()
-            raise
-
-
-Answer = str | RunResult | ProviderError | Held
-
-
-class ScriptedProvider:
-    """A `StreamingProvider`: each call takes the next entry of `script`; with none left the newest words come back.
-    `asked` holds every request."""
-
-    name = "scripted"
-
-    def __init__(self) -> None:
-        self.script: deque[Answer] = deque()
-        self.asked: list[RunRequest] = []
-
-    async def complete(self, request: RunRequest, account: Account) -> RunResult:
-        return await self.stream(request, account, lambda _: None)
-
-    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
-        self.asked.append(request)
-        answer = self.script.popleft() if self.script else f"Re: {request.turns[-1].content}"
-        match answer:
-            case ProviderError():
-                raise answer
-            case RunResult():
-                return answer
-            case Held(text=text):
-                await answer.wait()
-            case str() as text:
-                pass
-        middle = len(text) // 2
-        for piece in (text[:middle], text[middle:]):
-            on_text(piece)
-        return said(text)
-
-    @property
-    def prompts(self) -> list[list[str]]:
-        """What every call was asked, one line for each turn of the prompt: `user: Hello`."""
-        return [[f"{turn.role}: {turn.content}" for turn in request.turns] for request in self.asked]
-
-
-def said(text: str, *, truncated: bool = False) -> RunResult:
-    return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, truncated=truncated)
-
-
-class RecordingConnector:
-    """A platform whose sends succeed unless `script` says otherwise. `sent` holds what arrived, `tried` all tries."""
-
-    platform = PLATFORM
-    name = BOT
-
-    def __init__(self, *, safe_resend: bool) -> None:
-        self.capabilities = Capabilities(safe_resend=safe_resend)
-        self.script: deque[SendError | Held] = deque()
-        self.tried: list[Delivery] = []
-        self.sent: list[Delivery] = []
-
-    async def run(self, inbox: Inbox) -> None:
-        await asyncio.Event().wait()
-
-    async def send(self, delivery: Delivery) -> Receipt:
-        self.tried.append(delivery)
-        match self.script.popleft() if self.script else None:
-            case SendError() as error:
-                raise error
-            case Held() as held:
-                await held.wait()
-        self.sent.append(delivery)
-        return Receipt(f"platform-{len(self.sent)}")
-
-    @property
-    def texts(self) -> list[str]:
-        return [delivery.content for delivery in self.sent]
 
 
 class House:

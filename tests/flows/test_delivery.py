@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -11,7 +12,8 @@ from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Delivery, DeliveryState, MessageStatus
 from arvis.ports.connector import SendError
 from arvis.store.opening import Database
-from tests.flows.house import UNIT_SECONDS, Held, House, open_house
+from tests.flows.house import UNIT_SECONDS, House, open_house
+from tests.flows.scripted import Held
 
 SENT, FAILED, UNKNOWN, PENDING = (
     DeliveryState.SENT,
@@ -68,7 +70,7 @@ async def test_an_address_gets_its_messages_in_order_even_when_one_is_slow(eithe
     house.connector.script.append(held)
     for number in range(4):
         await house.ask(f"{number}")
-    await held.begun.wait()
+    await held.until_begun()
     await house.ask("elsewhere", channel="other")
     await house.until_sent(1, "other")
     assert house.connector.texts == ["Re: elsewhere"]
@@ -116,7 +118,7 @@ async def test_a_send_that_fails_three_times_is_given_up(house: House) -> None:
     for attempt in (1, 2):
         await until_rested(house)
         await house.pass_time(2**attempt * UNIT_SECONDS)
-        await house.until(lambda attempt=attempt: tried(house, attempt + 1))
+        await house.until(partial(tried, house, attempt + 1))
     await until_state(house, FAILED)
     assert (await job_of_delivery(house)).reason == "attempts"
 
@@ -162,7 +164,7 @@ async def interrupt_a_send(house: House) -> None:
     held = Held()
     house.connector.script.append(held)
     await house.ask("Hello")
-    await held.begun.wait()
+    await held.until_begun()
     await house.restart()
     assert held.cancelled.is_set()
 
@@ -191,9 +193,9 @@ async def test_a_send_that_is_cancelled_midway_is_unknown(unsafe: House) -> None
     held = Held()
     unsafe.connector.script.append(held)
     await unsafe.ask("Hello")
-    await held.begun.wait()
+    await held.until_begun()
     await unsafe.operations.cancel_job((await job_of_delivery(unsafe)).id)
-    await held.cancelled.wait()
+    await held.until_cancelled()
     assert (await unsafe.deliveries())[0].state is UNKNOWN
 
 
@@ -215,7 +217,7 @@ async def test_deliveries_have_slots_of_their_own(database: Database) -> None:
         house.connector.script += stuck
         await house.ask("one", channel="a")
         await house.ask("two", channel="b")
-        await asyncio.gather(*(held.begun.wait() for held in stuck))
+        await asyncio.gather(*(held.until_begun() for held in stuck))
         assert (await house.ask("three", channel="c")).reply == "Re: three"
         for held in stuck:
             held.go.set()

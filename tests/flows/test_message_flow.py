@@ -11,7 +11,8 @@ from arvis.domain.events import Delta, MessageReceived, StatusChanged, TypingReq
 from arvis.domain.messages import DeliveryState, MessageStatus, PrincipalRole
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database
-from tests.flows.house import House, agent_with, open_house, said, steps_of, upload
+from tests.flows.house import House, agent_with, open_house, steps_of, upload
+from tests.flows.scripted import said
 
 # -- the plain way -----------------------------------------------------------------------------------------
 

@@ -17,7 +17,8 @@ from arvis.operations import checked_answer
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database
-from tests.flows.house import Held, House, agent_with, open_house, said
+from tests.flows.house import House, agent_with, open_house
+from tests.flows.scripted import Held, said
 
 ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
 APPROVE = WaitAnswer("approve")
@@ -195,7 +196,7 @@ async def test_what_lives_is_not_deleted(house: House) -> None:
     held = Held()
     house.provider.script.append(held)
     await house.say("Hello")
-    await held.begun.wait()
+    await held.until_begun()
     (job,) = await house.jobs("message")
     with pytest.raises(Conflict):
         await house.operations.delete_job(job.id)

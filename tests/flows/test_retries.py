@@ -13,7 +13,8 @@ from arvis.graph.decisions import Decision, Graph
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database
-from tests.flows.house import UNIT_SECONDS, House, agent_with, open_house, said, steps_of
+from tests.flows.house import UNIT_SECONDS, House, agent_with, open_house, steps_of
+from tests.flows.scripted import said
 
 ANSWERED, FAILED, QUEUED = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.QUEUED
 #: Tries inside one run before the queue takes over.

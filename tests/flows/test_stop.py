@@ -9,7 +9,8 @@ from arvis.domain.errors import Conflict, NotFound, ProviderError, ProviderError
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, MessageStatus
 from arvis.store.opening import Database
-from tests.flows.house import BOT, PLATFORM, Held, House, agent_with, open_house, steps_of
+from tests.flows.house import House, agent_with, open_house, steps_of
+from tests.flows.scripted import BOT, PLATFORM, Held
 
 CANCELLED, ANSWERED = MessageStatus.CANCELLED, MessageStatus.ANSWERED
 ROOM = Address(PLATFORM, BOT, "room")
@@ -20,7 +21,7 @@ async def begin_held(house: House, text: str = "Hello", **more: str) -> tuple[st
     held = Held()
     house.provider.script.append(held)
     message = await house.say(text, **more)
-    await held.begun.wait()
+    await held.until_begun()
     return message.message_id, held
 
 
@@ -30,7 +31,7 @@ async def test_stop_ends_the_running_turn_and_says_so(either_house: House) -> No
     assert await house.flow.stop(ROOM, "ann") == 1
     timeline = await house.timeline(message)
     assert (timeline.status, timeline.reason, timeline.reply) == (CANCELLED, "stopped", notices.STOPPED)
-    await held.cancelled.wait()
+    await held.until_cancelled()
     assert await house.until_sent(1) == [notices.STOPPED]
     assert house.connector.sent[0].answers == (message,)
     await house.until_told(message, "running", "cancelled")
@@ -65,7 +66,7 @@ async def test_stop_ends_every_message_of_a_folded_turn(house: House) -> None:
     house.provider.script.append(second)
     folded = [(await house.say(text)).message_id for text in ("two", "three")]
     first.go.set()
-    await second.begun.wait()
+    await second.until_begun()
     await house.flow.stop(ROOM, "ann")
     assert {(await house.timeline(message)).status for message in folded} == {CANCELLED}
     await house.until_sent(2)
@@ -133,7 +134,7 @@ async def test_a_running_message_is_cancelled_by_hand(house: House) -> None:
     job = (await house.timeline(message)).job
     assert job is not None
     await house.operations.cancel_job(job.id)
-    await held.cancelled.wait()
+    await held.until_cancelled()
     timeline = await house.timeline(message)
     assert timeline.status is CANCELLED
     assert "stopped" in steps_of(timeline)

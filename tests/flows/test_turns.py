@@ -16,7 +16,8 @@ from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Graph, Pause
 from arvis.ports.job_store import Slots
 from arvis.store.opening import Database
-from tests.flows.house import Held, House, agent_with, open_house, said
+from tests.flows.house import House, agent_with, open_house
+from tests.flows.scripted import Held, said
 
 WAITING, ANSWERED = MessageStatus.WAITING, MessageStatus.ANSWERED
 
@@ -29,7 +30,7 @@ async def test_a_message_that_waited_sees_the_answer_before_it(either_house: Hou
     house, held = either_house, Held("the first answer")
     house.provider.script.append(held)
     await house.say("first")
-    await held.begun.wait()
+    await held.until_begun()
     second = await house.say("second")
     held.go.set()
     await house.until_status(second.message_id, ANSWERED)
@@ -52,7 +53,7 @@ async def test_what_others_wait_with_is_in_nobody_elses_prompt(house: House) -> 
     held = Held()
     house.provider.script.append(held)
     await house.say("from ann", user="ann")
-    await held.begun.wait()
+    await held.until_begun()
     await house.say("from bob", user="bob")
     last = await house.say("from cem", user="cem")
     held.go.set()
@@ -68,7 +69,7 @@ async def behind_a_held_turn(house: House, *messages: tuple[str, str]) -> list[s
     held = Held()
     house.provider.script.append(held)
     await house.say("before", user="zoe")
-    await held.begun.wait()
+    await held.until_begun()
     ids = [(await house.say(text, user=person)).message_id for person, text in messages]
     held.go.set()
     for message_id in ids:
@@ -122,14 +123,16 @@ async def test_a_later_turn_reads_a_folded_one_in_order(house: House) -> None:
 async def test_nobody_joins_a_turn_that_was_stopped_before_it_began(either_database: Database) -> None:
     async with open_house(either_database, started=False) as house:
         first = await house.say("first")
-        second = await house.say("second")
+        behind = [await house.say(text) for text in ("second", "third")]
         now = house.clock.now()
         (head,) = await house.store.write(lambda tx: tx.jobs.claim(Slots(1, 1, 1), "boot", "node", now, now + 30_000))
         await house.operations.cancel_job(head.id)
         with pytest.raises(LeaseLost):
             await house.flow.run(head)
         await house.start()
-        assert (await house.until_status(second.message_id, ANSWERED)).reply == "Re: second"
+        for message in behind:
+            timeline = await house.until_status(message.message_id, ANSWERED)
+            assert timeline.reply == "Re: second\n\nthird"
         assert (await house.timeline(first.message_id)).status is MessageStatus.CANCELLED
 
 
@@ -248,7 +251,7 @@ async def test_a_drain_in_the_middle_of_a_turn_hands_it_back(either_house: House
     house, held = either_house, Held()
     house.provider.script.append(held)
     message = await house.say("Hello")
-    await held.begun.wait()
+    await held.until_begun()
     await house.restart()
     timeline = await house.until_status(message.message_id, ANSWERED)
     assert held.cancelled.is_set()
@@ -262,7 +265,7 @@ async def test_a_drain_lets_a_turn_end_that_is_quick(house: House) -> None:
     held = Held()
     house.provider.script.append(held)
     message = await house.say("Hello")
-    await held.begun.wait()
+    await held.until_begun()
     stopping = asyncio.create_task(house.queue.stop(10))
     held.go.set()
     await stopping

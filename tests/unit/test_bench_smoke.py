@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import ROWS, measure
-from bench.report import Figure, Run, Target, Verdict, number, table
+from bench.report import CORES, Figure, Run, Target, Verdict, number, table
 from bench.rounds import Paired, in_turn
 
 #: Those that need no large database and no long watch.
@@ -89,8 +89,9 @@ def test_the_table_names_value_control_and_verdict() -> None:
 
 
 def test_a_busy_machine_is_called_busy() -> None:
-    assert Run((), short=True, load_before=64.0, load_after=0.0).busy
-    assert not Run((), short=True, load_before=0.0, load_after=64.0).busy
+    assert Run((), short=True, load_before=CORES + 0.1, load_after=0.0).busy
+    assert Run((), short=True, load_before=0.0, load_after=CORES + 1.1).busy
+    assert not Run((), short=True, load_before=CORES, load_after=CORES + 1).busy
 
 
 @pytest.mark.parametrize(("value", "text"), [(12_345.6, "12,346"), (1.234, "1.23"), (0.04567, "0.0457"), (0, "0")])

@@ -36,7 +36,7 @@ class NoInbox:
 
 async def draft_of(text: str | bytes) -> Draft:
     intake = Intake(inbox=NoInbox(), limits=LIMITS, new_token=lambda: "fresh")
-    fields = await parse_fields(text)
+    fields = await parse_fields(text, intake.body_limit)
     draft = await intake.draft(fields)
     await intake.send(draft, Address("web", "web", "room", "thread"), Sender("u", "U"))
     return draft

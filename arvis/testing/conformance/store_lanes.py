@@ -12,7 +12,7 @@ import pytest
 from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, JobStatus, Retry, Snooze
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store
-from arvis.testing.conformance.store_jobs import JobCases
+from arvis.testing.conformance.store_recovery import RecoveryCases
 from arvis.testing.conformance.store_scripts import (
     NOW,
     add,
@@ -32,7 +32,7 @@ from arvis.testing.conformance.store_scripts import (
 )
 
 
-class LaneCases(JobCases):
+class LaneCases(RecoveryCases):
     async def test_only_the_head_of_a_lane_is_claimed(self, store: Store) -> None:
         ids = [(await store.write(add, message("a"))).id for _ in range(3)]
         other = await store.write(add, message("b"))

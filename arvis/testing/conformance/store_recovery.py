@@ -1,0 +1,189 @@
+"""Cases for jobs that outlive a worker: recovery, keys, and what is done by hand (queue.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from arvis.domain.jobs import (
+    Done,
+    Failed,
+    Job,
+    JobKind,
+    JobStatus,
+    NewJob,
+    Retry,
+)
+from arvis.ports.job_store import AddedJob, Slots
+from arvis.ports.store import Store, Transaction
+from arvis.testing.conformance.store_jobs import JobCases, loose
+from arvis.testing.conformance.store_scripts import (
+    BOOT,
+    LEASE,
+    NODE,
+    NOW,
+    add,
+    cancel,
+    claim,
+    claim_one,
+    delete,
+    get,
+    message,
+    requeue,
+    rescue,
+    settle,
+    wake,
+)
+
+
+class RecoveryCases(JobCases):
+    # -- recovery ------------------------------------------------------------------------------------------
+
+    async def test_an_older_boot_of_this_node_loses_its_jobs_at_once(self, store: Store) -> None:
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        [rescued] = await store.write(rescue, NOW)
+        assert (rescued.id, rescued.status, rescued.crashes, rescued.attempts) == (job.id, JobStatus.PENDING, 1, 0)
+        assert len(await store.write(claim, owner="boot-2")) == 1
+
+    async def test_another_node_loses_its_jobs_only_by_expiry(self, store: Store) -> None:
+        await store.write(add, message())
+        await store.write(claim, node="node-2")
+        assert await store.write(rescue, NOW + LEASE) == []
+        assert len(await store.write(rescue, NOW + LEASE + 1)) == 1
+
+    async def test_our_own_boot_keeps_what_it_renews(self, store: Store) -> None:
+        """Even when the clock jumps: the sweep renews and rescues in one commit."""
+        for lane in ("a", "b"):
+            await store.write(add, message(lane))
+        known, orphan = await store.write(claim)
+
+        def sweep(tx: Transaction, now: int) -> list[str]:
+            tx.jobs.extend([known.id], BOOT, now + LEASE)
+            return [job.id for job in tx.jobs.rescue(NODE, BOOT, now)]
+
+        assert await store.write(sweep, NOW + LEASE) == []
+        assert await store.write(sweep, NOW + 3_600_000) == [orphan.id]
+
+    async def test_each_crash_rests_longer_and_is_counted(self, store: Store) -> None:
+        """At once, then after 1, 5 and 30 s; the fifth comes back at once, to be given up (queue.md)."""
+        await store.write(add, message())
+        now, rests = NOW, []
+        for crash in range(1, 6):
+            job = await store.write(claim_one, now)
+            [rescued] = await store.write(rescue, now)
+            assert (rescued.id, rescued.crashes, rescued.attempts) == (job.id, crash, 0)
+            rests.append(rescued.run_at - now)
+            if rests[-1]:
+                assert await store.write(claim, now=now) == []
+            now = rescued.run_at
+            await store.write(wake, now)
+        assert rests == [0, 1_000, 5_000, 30_000, 0]
+
+    async def test_only_running_jobs_are_rescued(self, store: Store) -> None:
+        for number in range(3):
+            await store.write(add, loose(JobKind.MESSAGE, 5, key=f"k{number}"), NOW)
+        done, waiting = await store.write(claim, Slots(2, 0, 0))
+        await store.write(settle, done, Done())
+        await store.write(settle, waiting, Retry(NOW + 5, "no"))
+        assert await store.write(rescue, NOW + 10 * LEASE) == []
+
+    # -- keys ----------------------------------------------------------------------------------------------
+
+    async def test_a_key_is_taken_for_ever(self, store: Store) -> None:
+        first = await store.write(add, loose(JobKind.CRON, 10, "k"), NOW)
+        assert first.created
+        again = AddedJob(first.id, first.position, created=False)
+        assert await store.write(add, loose(JobKind.CRON, 10, "k"), NOW) == again
+        job = await store.write(claim_one)
+        await store.write(settle, job, Done())
+        assert await store.write(add, loose(JobKind.CRON, 10, "k"), NOW) == again
+
+    @pytest.mark.parametrize("end", ["done", "failed", "cancelled", "merged"])
+    async def test_a_live_key_is_free_again_after_the_end(self, store: Store, end: str) -> None:
+        head = replace(message(), key="head")
+        guarded = replace(message(), key="k", key_live=True)
+        if end == "merged":
+            await store.write(add, head)
+        first = await store.write(add, guarded)
+        assert not (await store.write(add, guarded)).created
+        job = await store.write(claim_one)
+        assert not (await store.write(add, guarded)).created
+        match end:
+            case "done":
+                await store.write(settle, job, Done())
+            case "failed":
+                await store.write(settle, job, Failed("x", "x"))
+            case "cancelled":
+                await store.write(cancel, job.id)
+            case _:
+                assert len(await store.write(lambda tx: tx.jobs.fold(job, 10, 8_000, NOW))) == 1
+        again = await store.write(add, guarded)
+        assert again.created
+        assert again.id != first.id
+
+    async def test_a_key_raced_for_is_one_job(self, store: Store) -> None:
+        added = await asyncio.gather(*(store.write(add, loose(JobKind.CRON, 10, "k"), NOW) for _ in range(32)))
+        assert len({job.id for job in added}) == 1
+        assert [job.created for job in added].count(True) == 1
+        assert len(await store.write(claim)) == 1
+
+    # -- by hand -------------------------------------------------------------------------------------------
+
+    async def test_only_a_failed_job_is_requeued_and_starts_afresh(self, store: Store) -> None:
+        added = await store.write(add, message())
+        assert await store.write(requeue, added.id) is None
+        job = await store.write(claim_one)
+        assert await store.write(requeue, added.id) is None
+        await store.write(settle, job, Retry(NOW, "first"))
+        job = await store.write(claim_one)
+        await store.write(settle, job, Failed("attempts", "second"))
+        assert await store.write(requeue, added.id, NOW + 5) is not None
+        assert await store.write(requeue, added.id) is None
+        fresh = await store.read(get, added.id)
+        assert (fresh.status, fresh.attempts, fresh.crashes) == (JobStatus.PENDING, 0, 0)
+        assert (fresh.error, fresh.reason, fresh.started_at, fresh.finished_at) == (None, None, None, None)
+        assert (await store.write(claim_one, NOW + 5)).id == added.id
+        assert await store.write(requeue, "unknown") is None
+
+    async def test_only_a_live_job_is_cancelled(self, store: Store) -> None:
+        for outcome in (Done(), Failed("x", "x")):
+            await store.write(add, message())
+            job = await store.write(claim_one)
+            await store.write(settle, job, outcome)
+            assert await store.write(cancel, job.id) is None
+        assert await store.write(cancel, "unknown") is None
+
+    async def test_a_live_job_is_not_deleted(self, store: Store) -> None:
+        added = await store.write(add, message())
+        assert not await store.write(delete, added.id)
+        job = await store.write(claim_one)
+        assert not await store.write(delete, added.id)
+        await store.write(settle, job, Done())
+        assert await store.write(delete, added.id)
+        assert await store.read(lambda tx: tx.jobs.get(added.id)) is None
+        assert not await store.write(delete, added.id)
+
+    async def test_old_ends_are_pruned_in_slices(self, store: Store) -> None:
+        ended: list[Job] = []
+        for number in range(7):
+            await store.write(add, loose(JobKind.CRON, 10), NOW)
+            ended.append(await store.write(claim_one))
+            await store.write(settle, ended[-1], Done(), NOW + number)
+        live = await store.write(add, message())
+        sizes = [await store.write(lambda tx: tx.jobs.prune(NOW + 5, 2)) for _ in range(4)]
+        assert sizes == [2, 2, 1, 0]
+        kept = [await store.read(lambda tx, i: tx.jobs.get(i), job.id) for job in ended]
+        assert [job is not None for job in kept] == [False] * 5 + [True] * 2
+        assert (await store.read(get, live.id)).status is JobStatus.PENDING
+
+    async def test_live_jobs_of_an_execution_are_found(self, store: Store) -> None:
+        jobs = [NewJob.advance("e1", "a", 5), NewJob.advance("e2", "a", 5), NewJob.advance("e1", "b", 5)]
+        ids = [(await store.write(add, job)).id for job in jobs]
+        for job in await store.write(claim):
+            if job.lane == "b":
+                await store.write(settle, job, Done())
+        found = await store.read(lambda tx: [job.id for job in tx.jobs.live_of_execution("e1")])
+        assert found == [ids[0]]

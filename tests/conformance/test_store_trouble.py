@@ -1,0 +1,184 @@
+"""SQLite in trouble: locked by somebody else, full, a commit that fails. The writer outlives it all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arvis.domain.errors import DiskFull, StoreError
+from arvis.domain.jobs import Done, Job
+from arvis.ports.job_store import Slots
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from arvis.store.sqlite import SqliteStore
+from arvis.testing.conformance.store_scripts import (
+    BOOT,
+    LEASE,
+    NODE,
+    NOW,
+    add,
+    get,
+    get_setting,
+    message,
+    put_setting,
+    settle,
+)
+from tests.conformance.databases import opened
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "arvis.db"
+
+
+@pytest.fixture
+async def store(file: Path) -> AsyncIterator[SqliteStore]:
+    async with opened(Database(file, None, file.parent)) as store:
+        assert isinstance(store, SqliteStore)
+        yield store
+
+
+async def pragma(store: SqliteStore, text: str) -> None:
+    """On the writing connection, between two groups."""
+    await store.write(lambda tx: None)
+    store._writer._connection.execute(f"PRAGMA {text}").fetchall()
+
+
+async def test_a_write_waits_for_a_lock_that_passes(store: SqliteStore, file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        writes = [asyncio.create_task(store.write(put_setting, f"word-{n}", "kept")) for n in range(8)]
+        await asyncio.sleep(0.05)
+        assert not any(write.done() for write in writes)
+        other.execute("ROLLBACK")
+        await asyncio.gather(*writes)
+    assert await store.read(get_setting, "word-7") == "kept"
+
+
+async def test_a_lock_that_stays_is_an_error_and_not_the_end(store: SqliteStore, file: Path) -> None:
+    await pragma(store, "busy_timeout = 20")
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            await store.write(put_setting, "word", "lost")
+        assert await store.read(get_setting, "word") is None
+        other.execute("ROLLBACK")
+    await store.write(put_setting, "word", "kept")
+    assert await store.read(get_setting, "word") == "kept"
+
+
+async def test_a_full_disk_refuses_and_resumes(store: SqliteStore) -> None:
+    await pragma(store, "max_page_count = 1")  # as many pages as there are
+    outcomes = await asyncio.gather(
+        *(store.write(put_setting, f"word-{n}", "x" * 100_000) for n in range(8)), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes] == [DiskFull] * 8
+    assert await store.read(get_setting, "word-0") is None
+    await pragma(store, "max_page_count = 1000000")
+    await store.write(put_setting, "word", "kept")
+    assert await store.read(get_setting, "word") == "kept"
+
+
+def let_commits_fail(store: SqliteStore) -> None:
+    """From now on the query `orphan` breaks a foreign key that speaks only at the commit."""
+    writer = store._writer
+    writer._connection.executescript(
+        "CREATE TABLE parents (id TEXT PRIMARY KEY);"
+        "CREATE TABLE children (id TEXT REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED);"
+    )
+    queries = dict(writer._session._queries)
+    writer._session._queries = queries | {"orphan": "INSERT INTO children (id) VALUES (:id)"}
+
+
+async def test_a_commit_that_fails_takes_only_its_script_with_it(store: SqliteStore) -> None:
+    """The others of the group are committed singly, once each."""
+    let_commits_fail(store)
+
+    def script(tx: Transaction, number: int) -> int:
+        if number == 5:
+            store._writer._session.execute("orphan", id="nobody's")
+        return add(tx, message("a")).position
+
+    outcomes = await asyncio.gather(*(store.write(script, number) for number in range(16)), return_exceptions=True)
+    assert isinstance(outcomes.pop(5), StoreError)
+    assert sorted(outcomes, key=str) == sorted(range(1, 16), key=str)
+
+
+class ToldClaimer:
+    """A queue with one slot that writes down what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[Sequence[str], Sequence[str] | None]] = []
+        self.due_at: list[int] = []
+
+    def reserve(self, ended: Sequence[str]) -> Slots:
+        return Slots(1, 1, 1)
+
+    def deliver(self, reserved: Slots, ended: Sequence[str], jobs: Sequence[Job] | None) -> None:
+        self.heard.append((ended, None if jobs is None else [job.id for job in jobs]))
+
+    def lease(self) -> tuple[str, str, int, int]:
+        return BOOT, NODE, NOW, NOW + LEASE
+
+    def due(self, at: int) -> None:
+        self.due_at.append(at)
+
+
+async def test_a_claim_hears_whether_its_commit_failed(store: SqliteStore) -> None:
+    let_commits_fail(store)
+    claimer = ToldClaimer()
+    store.attend(claimer)
+    first, second = [await store.write(add, message("a")) for _ in range(2)]
+    job = await store.read(get, first.id)
+
+    def script(tx: Transaction, *, fail: bool) -> None:
+        settle(tx, job, Done())
+        if fail:
+            store._writer._session.execute("orphan", id="nobody's")
+
+    with pytest.raises(StoreError):
+        await store.write(script, fail=True)
+    await store.write(script, fail=False)
+    # Once for the group, once for the script alone: neither was committed.
+    assert claimer.heard == [((), [first.id]), *[((first.id,), None)] * 2, ((first.id,), [second.id])]
+
+
+async def test_a_script_that_was_rolled_back_is_not_heard_of(store: SqliteStore) -> None:
+    claimer = ToldClaimer()
+    store.attend(claimer)
+
+    def script(tx: Transaction) -> None:
+        add(tx, replace(message("a"), run_at=NOW + 50))
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await store.write(script)
+    assert claimer.due_at == []
+    await store.write(add, replace(message("a"), run_at=NOW + 70))
+    assert claimer.due_at == [NOW + 70]
+
+
+async def test_what_waits_at_the_end_is_committed(file: Path) -> None:
+    database = Database(file, None, file.parent)
+    async with opened(database) as store:
+        writes = [asyncio.create_task(store.write(put_setting, f"word-{n}", "kept")) for n in range(200)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*writes)
+    async with opened(database) as store:
+        assert await store.read(get_setting, "word-199") == "kept"
+
+
+async def test_the_log_is_folded_back(store: SqliteStore, file: Path) -> None:
+    """Also while others read: nobody keeps a snapshot open."""
+    log = file.with_name(f"{file.name}-wal")
+    for _ in range(30):
+        await asyncio.gather(
+            *(store.write(put_setting, f"word-{n}", "x" * 2_000) for n in range(100)), store.read(get_setting, "word-1")
+        )
+    assert log.stat().st_size < 30 * 100 * 2_000

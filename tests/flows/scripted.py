@@ -1,0 +1,117 @@
+"""A model and a chat platform that do what a test tells them; everything around them is real."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from arvis.domain.errors import ProviderError
+from arvis.domain.messages import Delivery
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.inbox import Inbox
+
+PLATFORM, BOT = "chat", "main"
+#: Nothing here takes long unless it is broken.
+PATIENCE_SECONDS = 15
+
+
+@dataclass(slots=True)
+class Held:
+    """An answer that waits for the test. `cancelled` is set when nobody wants it any more."""
+
+    text: str = "held answer"
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until_begun(self) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.begun.wait()
+
+    async def until_cancelled(self) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self.cancelled.wait()
+
+    async def wait(self) -> None:
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+Answer = str | RunResult | ProviderError | Held
+
+
+class ScriptedProvider:
+    """A `StreamingProvider`: each call takes the next entry of `script`; with none left the newest words come back.
+    `asked` holds every request."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.script: deque[Answer] = deque()
+        self.asked: list[RunRequest] = []
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self.stream(request, account, lambda _: None)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        self.asked.append(request)
+        answer = self.script.popleft() if self.script else f"Re: {request.turns[-1].content}"
+        match answer:
+            case ProviderError():
+                raise answer
+            case RunResult():
+                return answer
+            case Held(text=text) as held:
+                await held.wait()
+            case text:
+                pass
+        middle = len(text) // 2
+        for piece in (text[:middle], text[middle:]):
+            on_text(piece)
+        return said(text)
+
+    @property
+    def prompts(self) -> list[list[str]]:
+        """What every call was asked, one line for each turn of the prompt: `user: Hello`."""
+        return [[f"{turn.role}: {turn.content}" for turn in request.turns] for request in self.asked]
+
+
+def said(text: str, *, truncated: bool = False) -> RunResult:
+    return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, truncated=truncated)
+
+
+class RecordingConnector:
+    """A platform whose sends succeed unless `script` says otherwise. `sent` holds what arrived, `tried` all tries."""
+
+    platform = PLATFORM
+    name = BOT
+
+    def __init__(self, *, safe_resend: bool) -> None:
+        self.capabilities = Capabilities(safe_resend=safe_resend)
+        self.script: deque[SendError | Held] = deque()
+        self.tried: list[Delivery] = []
+        self.sent: list[Delivery] = []
+
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        self.tried.append(delivery)
+        match self.script.popleft() if self.script else None:
+            case SendError() as error:
+                raise error
+            case Held() as held:
+                await held.wait()
+        self.sent.append(delivery)
+        return Receipt(f"platform-{len(self.sent)}")
+
+    @property
+    def texts(self) -> list[str]:
+        return [delivery.content for delivery in self.sent]
