@@ -1,5 +1,6 @@
 -- The first schema: one text for SQLite and PostgreSQL (the runner swaps three words of DDL).
 -- Ids are sortable text made in Python, times are integer milliseconds, JSON is text, flags are 0 or 1.
+-- Tables of small rows that every message writes have no rowid: their primary key is the table, one page less a write.
 
 CREATE TABLE settings (
     key TEXT PRIMARY KEY,
@@ -107,6 +108,7 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE UNIQUE INDEX messages_inbox ON messages (platform, connector, channel, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX messages_history ON messages (conversation_id, turn, position) WHERE turn IS NOT NULL;
+CREATE INDEX messages_conversation ON messages (conversation_id, id);
 CREATE INDEX messages_execution ON messages (execution_id, position) WHERE role = 'user';
 -- One reply or notice a turn, whatever the number of attempts (reliability.md §3).
 CREATE UNIQUE INDEX messages_reply ON messages (execution_id) WHERE role <> 'user' AND superseded = 0;
@@ -137,7 +139,7 @@ CREATE TABLE lanes (
     lane TEXT PRIMARY KEY,
     tail INTEGER NOT NULL,
     live INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- `ready`: 0 stands behind another job (or has ended), 1 head and claimable, 2 head that waits for run_at,
 -- 3 head that runs. Finished rows are in none of the partial indexes.
@@ -173,7 +175,7 @@ CREATE TABLE jobs (
     created_at INTEGER NOT NULL,
     started_at INTEGER,
     finished_at INTEGER
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX jobs_claim ON jobs (pool, rank, id) WHERE ready = 1;
 -- One head a lane: the alarm that two jobs of a lane can never run at once.
 CREATE UNIQUE INDEX jobs_head ON jobs (lane) WHERE ready > 0;
@@ -221,7 +223,7 @@ CREATE TABLE steps (
     changes TEXT NOT NULL,
     at INTEGER NOT NULL,
     PRIMARY KEY (execution_id, number)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE effects (
     execution_id TEXT NOT NULL REFERENCES executions (id),
@@ -261,7 +263,7 @@ CREATE TABLE channels (
     channel TEXT NOT NULL,
     seq INTEGER NOT NULL,
     PRIMARY KEY (platform, connector, channel)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deliveries (
     id TEXT PRIMARY KEY,
@@ -301,5 +303,5 @@ CREATE TABLE usage (
     duration_ms INTEGER NOT NULL,
     error TEXT,
     detail TEXT
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_execution ON usage (execution_id);

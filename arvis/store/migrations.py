@@ -17,7 +17,7 @@ from typing import Protocol
 import arvis
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
-_POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": ""}
+_POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, *, postgres: bool) -> Iterator[str]:
-        """The statements one by one, in the database's spelling of three words of DDL."""
+        """The statements one by one, in the database's spelling of a few words of DDL."""
         lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
         statement = ""
         for line in lines:
@@ -103,4 +103,4 @@ def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
 
 
 def _for_postgres(statement: str) -> str:
-    return re.sub(r"\b(INTEGER|BLOB|STRICT)\b", lambda match: _POSTGRES_WORDS[match.group()], statement)
+    return re.sub(r"\b(INTEGER|BLOB|STRICT)\b|, WITHOUT ROWID\b", lambda match: _POSTGRES_WORDS[match.group()], statement)

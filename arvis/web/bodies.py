@@ -33,9 +33,8 @@ class BodyLimit:
     size: int
     marks: int
 
-    def holds(self, text: str | bytes) -> bool:
-        counts = map(text.count, (b"{", b"[", b",") if isinstance(text, bytes) else ("{", "[", ","))
-        return len(text) <= self.size and sum(counts) <= self.marks
+    def holds(self, text: str) -> bool:
+        return len(text) <= self.size and sum(text.count(mark) for mark in "[{,") <= self.marks
 
 
 #: For a request or frame without attachments.
@@ -83,18 +82,18 @@ async def read_json(request: Request, limit: BodyLimit) -> Fields:
 
 
 async def parse_fields(text: str | bytes, limit: BodyLimit) -> Fields:
-    if not limit.holds(text):
-        raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
-    value = _parse(text) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text)
+    value = _parse(text, limit) if len(text) <= _THREAD_BYTES else await asyncio.to_thread(_parse, text, limit)
     if not isinstance(value, dict):
         raise Invalid("A JSON object is expected.", fix="GET /openapi.json shows its fields.")
     return Fields(value)
 
 
-def _parse(text: str | bytes) -> Any:
+def _parse(data: str | bytes, limit: BodyLimit) -> Any:
     try:
         # Bytes are UTF-8: `loads` by itself would guess at other encodings.
-        text = text if isinstance(text, str) else text.decode("utf-8-sig")
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        if not limit.holds(text):
+            raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
         return _cleaned(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
     except (ValueError, RecursionError):
         raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None

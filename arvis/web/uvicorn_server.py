@@ -15,9 +15,8 @@ from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
 
 #: Bytes that are read from a connection at once: what they hold is taken apart in one go, and thousands of tiny
 #: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
@@ -49,8 +48,8 @@ class RequestProtocol(H11Protocol):
         super().on_response_complete()
 
     def _look(self) -> None:
-        if self not in self.connections or self._answering:
-            return  # it became a socket, or a response that completes will look again
+        if self not in self.connections or self._answering():
+            return  # it became a socket, or the end of the response will look again
         before, self._untaken = self._untaken, self.transport.get_write_buffer_size()
         if self._untaken and self._untaken != before:
             self._look_later()
@@ -61,9 +60,9 @@ class RequestProtocol(H11Protocol):
         self._next_look.cancel()
         self._next_look = self.loop.call_later(_IDLE_SECONDS, self._look)
 
-    @property
     def _answering(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is not None and not cycle.response_complete
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
