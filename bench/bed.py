@@ -58,7 +58,7 @@ class Bed:
             await self.store.write(add_jobs, min(slice_size, count - start), self.clock.now())
 
     @asynccontextmanager
-    async def queue(self, on_job: OnJob) -> AsyncIterator[Queue]:
+    async def queue(self, on_job: OnJob, *, workers: int = WORKERS) -> AsyncIterator[Queue]:
         """A queue that runs until the end of the block, as the daemon's does; every time as a new boot."""
         worker = Worker(store=self.store, clock=self.clock, on_job=on_job)
         queue = Queue(
@@ -67,8 +67,8 @@ class Bed:
             policy=RetryPolicy(max_attempts=3, unit_ms=60_000, random=lambda: 0.5),
             handlers={JobKind.ADVANCE: worker},
             expire=_expire_nothing,
-            workers=WORKERS,
-            delivery_workers=WORKERS,
+            workers=workers,
+            delivery_workers=workers,
             lease_seconds=LEASE_SECONDS,
             boot=self.new_id(),
             node="bench",
@@ -81,7 +81,7 @@ class Bed:
         finally:
             await queue.stop()
 
-    async def drain(self, count: int) -> float:
+    async def drain(self, count: int, *, workers: int = WORKERS) -> float:
         """Jobs a second over the next `count` jobs; what is left waits on."""
         loop = asyncio.get_running_loop()
         started: list[float] = []
@@ -92,7 +92,7 @@ class Bed:
             if len(started) > count:
                 enough.set()
 
-        async with self.queue(on_job):
+        async with self.queue(on_job, workers=workers):
             await enough.wait()
         return count / (started[count] - started[0])
 

@@ -10,19 +10,21 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 from arvis.domain.jobs import Job
-from bench.bed import Bed, add_in_lanes, open_bed
+from bench.bed import WORKERS, Bed, add_in_lanes, open_bed
 from bench.controls import raw_commits
 from bench.report import Figure, Target
 from bench.rounds import Paired, Setting, in_turn
 
 LANES, EACH = 200, 10
 PRODUCERS = 4
+MANY_WORKERS = 32
 #: Jobs that wait in the control of the rows about depth.
 SHALLOW = 1_000
 
 
 async def drain(setting: Setting) -> list[Figure]:
-    """No-op jobs a second, claimed and settled one by one by eight workers."""
+    """No-op jobs a second, claimed and settled one by one: what the queue can do, so by more workers than a model
+    would be asked by at once."""
     work = setting.scale.work
     with raw_commits(setting.folder) as raw:
         async with open_bed(setting.folder / "drain") as bed:
@@ -31,12 +33,12 @@ async def drain(setting: Setting) -> list[Figure]:
                 return raw.rate(work)
 
             async def measure() -> float:
-                return await _drain_all(bed, work)
+                return await _drain_all(bed, work, workers=MANY_WORKERS)
 
             paired = await in_turn(setting.scale.rounds, control, measure)
     return [
         Figure(
-            "drain of no-op jobs",
+            f"drain of no-op jobs, {MANY_WORKERS} workers",
             paired.value,
             "/s",
             paired.control,
@@ -82,10 +84,10 @@ async def _compare(setting: Setting, small: Bed, large: Bed) -> Paired:
     return await in_turn(setting.scale.rounds, control, measure)
 
 
-async def _drain_all(bed: Bed, count: int) -> float:
+async def _drain_all(bed: Bed, count: int, *, workers: int = WORKERS) -> float:
     """Put in as many as are taken out, so that each round finds the same depth."""
     await bed.add(count)
-    return await bed.drain(count - 10)
+    return await bed.drain(count - 10, workers=workers)
 
 
 def _finish_all(folder: Path) -> None:

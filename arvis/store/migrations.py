@@ -103,4 +103,6 @@ def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
 
 
 def _for_postgres(statement: str) -> str:
-    return re.sub(r"\b(INTEGER|BLOB|STRICT)\b|, WITHOUT ROWID\b", lambda match: _POSTGRES_WORDS[match.group()], statement)
+    return re.sub(
+        r"\b(INTEGER|BLOB|STRICT)\b|, WITHOUT ROWID\b", lambda match: _POSTGRES_WORDS[match.group()], statement
+    )

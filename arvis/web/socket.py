@@ -29,8 +29,9 @@ from arvis.web.patience import Patience
 from arvis.web.sessions import Sessions
 from arvis.web.views import delivery_frame
 
-#: Deliveries that one look at the database brings.
-_SLICE = 100
+#: Deliveries that one look at the database brings. Each may be as long as `limits.reply_bytes`, and a client that does
+#: not read holds them all for a while.
+_SLICE = 16
 
 _Handler = Callable[[Client, Fields], Awaitable[None]]
 

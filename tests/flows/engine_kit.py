@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 from arvis.bus import EventBus
@@ -30,23 +30,26 @@ class Cut(BaseException):
 
 
 class CuttingStore:
-    """A store whose n-th write never happens, or happens without its caller living to hear of it."""
-
-    shared = False
+    """A store that counts its writes, and whose n-th (`at`) never happens, or happens without its caller living to
+    hear of it (`committed`)."""
 
     def __init__(self, store: Store, *, at: int, committed: bool) -> None:
         self._store = store
-        self._left = at
+        self._at = at
         self._committed = committed
-        self.read = store.read
+        self.writes = 0
 
     async def write(self, script: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        self._left -= 1
-        if self._left == 0:
-            if self._committed:
-                await self._store.write(script, *args, **kwargs)
+        self.writes += 1
+        if self.writes == self._at and not self._committed:
             raise Cut
-        return await self._store.write(script, *args, **kwargs)
+        result = await self._store.write(script, *args, **kwargs)
+        if self.writes == self._at:
+            raise Cut
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 @dataclass(slots=True)
@@ -100,9 +103,9 @@ class Stage:
         self._boots += 1
         boot = f"boot-{self._boots}"
         await self._store.write(_rescue, boot, self._clock.now())
-        counting = _Counting(CuttingStore(self._store, at=at, committed=committed) if at else self._store)
+        cutting = CuttingStore(self._store, at=at, committed=committed)
         engine = Engine(
-            store=counting,
+            store=cast(Store, cutting),
             graphs=self._scenario.graphs(self._world),
             clock=self._clock,
             bus=EventBus(),
@@ -114,7 +117,7 @@ class Stage:
                 await engine.advance(job)
             if not jobs:
                 await self._pass_time()
-        return counting.writes
+        return cutting.writes
 
     async def _pass_time(self) -> None:
         """Nobody can go on: people answer, or the clock moves to the next moment that matters."""
@@ -141,19 +144,6 @@ class Stage:
             allowed = times if effect in self._scenario.once else times + cuts
             assert times <= self._world.happened[effect] <= allowed, (effect, self._world.happened)
         assert await self._store.read(_leftovers, self.execution_id) == []
-
-
-class _Counting:
-    shared = False
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-        self.read = store.read
-        self.writes = 0
-
-    async def write(self, script: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        self.writes += 1
-        return await self._store.write(script, *args, **kwargs)
 
 
 def _begin(tx: Transaction, graph: str, now: int) -> str:

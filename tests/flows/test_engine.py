@@ -13,7 +13,7 @@ from arvis.domain.executions import ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobStatus
 from arvis.graph import lifecycle
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import END, Again, Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.graph.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
@@ -59,7 +59,7 @@ def _branches(world: World) -> Mapping[str, Graph]:
         await context.once("after", lambda: world.do("after"))
         return Next("all done")
 
-    edges = {"split": ["left", "right"], "left": END, "right": lambda _state, _value: "after"}
+    edges: dict[str, Edge] = {"split": ["left", "right"], "left": END, "right": lambda _state, _value: "after"}
     return _graphs(Graph("main", "split", _nodes(split, left, right, after), edges))
 
 
