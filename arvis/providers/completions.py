@@ -16,6 +16,10 @@ from arvis.providers.reply import ReplyText
 
 _MOST_TOKENS = 1 << 31
 
+#: Characters of a model's name, and of a refusal as far as it is told on.
+_LONGEST_NAME = 200
+_LONGEST_REFUSAL = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -48,7 +52,8 @@ class Answer:
             raise failures.from_error_object(self.account, document["error"])
         self._note(document)
         choice = self._choice(document.get("choices"), part)
-        self._refusal += choice.refusal
+        if len(self._refusal) < _LONGEST_REFUSAL:
+            self._refusal += choice.refusal[:_LONGEST_REFUSAL]
         if choice.finish_reason is not None:
             self._finish(choice.finish_reason)
         return self._reply.add(choice.text)
@@ -73,7 +78,7 @@ class Answer:
     def _note(self, document: Mapping[str, object]) -> None:
         match document:
             case {"model": str(model)} if model:
-                self._model = model
+                self._model = _printable(model, _LONGEST_NAME) or None
         match document.get("usage"):
             case {"prompt_tokens": prompt, "completion_tokens": completion}:
                 self._input_tokens = _count(prompt)
@@ -111,7 +116,12 @@ class Answer:
             case "stop":
                 self._stop_reason = "end"
             case _:
-                self._stop_reason = reason[:32]
+                self._stop_reason = _printable(reason, 32)
+
+
+def _printable(text: str, most: int) -> str:
+    """What the store and the page can hold: no NUL, no lone surrogate, no end of line."""
+    return "".join(char for char in text[:most] if char.isprintable())
 
 
 def _count(value: object) -> int | None:

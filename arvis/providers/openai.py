@@ -6,8 +6,9 @@ choosing another account are the runner's work.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +22,13 @@ from arvis.providers.completions import Answer
 from arvis.providers.reply import ReplyText
 from arvis.providers.sse import EventParser, EventTooLarge
 
-#: The largest document that is read as one: an answer in one piece, or one event of a stream, in bytes.
-MAX_DOCUMENT = 16 * 1024 * 1024
+#: The largest document that is read as one (an answer in one piece, one event of a stream): this many bytes and what
+#: a reply of the largest size takes when every character is escaped. Reading it takes up to 24 times its size.
+_DOCUMENT_OVERHEAD = 1_048_576
+_ESCAPED = 6
+
+#: Bytes of a stream that are read before others get their turn on the event loop.
+_SLICE = 16_384
 
 #: On the wire a streamed reply is much larger than its text: some 300 bytes around each token of 4.
 _STREAM_OVERHEAD = 256
@@ -78,7 +84,7 @@ class ChatCompletionsProvider:
                 if response.status not in _SUCCESS:
                     raise await self._failure(response, account)
                 if _is_stream(response, asked=stream):
-                    await self._read_stream(response, answer)
+                    await self._read_stream(response, answer, EventParser(max_bytes=_largest_document(request)))
                 else:
                     answer.take(_parse(await response.body(), account), part="message")
         except HttpError as error:
@@ -95,7 +101,7 @@ class ChatCompletionsProvider:
             json=self._document(request, account, stream=stream),
             timeout=timeouts.total,
             idle_timeout=timeouts.silence if stream else timeouts.total,
-            max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * request.max_bytes if stream else 0),
+            max_bytes=_largest_document(request) + (_STREAM_OVERHEAD * request.max_bytes if stream else 0),
         )
 
     def _url(self, account: Account) -> str:
@@ -129,10 +135,9 @@ class ChatCompletionsProvider:
             document = None  # The status alone says what to do.
         return failures.from_answer(account, response.status, response.headers, document, self._clock)
 
-    async def _read_stream(self, response: HttpResponse, answer: Answer) -> None:
-        parser = EventParser(max_bytes=MAX_DOCUMENT)
+    async def _read_stream(self, response: HttpResponse, answer: Answer, parser: EventParser) -> None:
         try:
-            async for piece in response.chunks():
+            async for piece in _slices(response.chunks()):
                 for event in parser.feed(piece):
                     if event.data == "[DONE]":
                         return
@@ -145,6 +150,18 @@ class ChatCompletionsProvider:
                 raise _ended_early(answer.account, str(error)) from None
         if not answer.finished:
             raise _ended_early(answer.account, "no end was marked")
+
+
+async def _slices(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same bytes; a large chunk of tiny events is not taken apart in one go."""
+    async for chunk in chunks:
+        for start in range(0, len(chunk), _SLICE):
+            yield chunk[start : start + _SLICE]
+            await asyncio.sleep(0)
+
+
+def _largest_document(request: RunRequest) -> int:
+    return _DOCUMENT_OVERHEAD + _ESCAPED * request.max_bytes
 
 
 def _ended_early(account: Account, why: str) -> ProviderError:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
+from arvis.domain.errors import TooMany
 from arvis.domain.events import Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import Address, Delivery
 from arvis.ports.bus import Bus
@@ -18,6 +19,9 @@ from arvis.ports.inbox import Inbox
 from arvis.web.clients import NO_ACCESS, Client, Frame, frame
 from arvis.web.identity import PLATFORM
 from arvis.web.views import delivery_frame
+
+#: Sockets of one channel: each gets every frame, so one message costs as much as there are sockets.
+_MOST_SOCKETS = 100
 
 
 class WebConnector:
@@ -49,6 +53,11 @@ class WebConnector:
     @property
     def sockets(self) -> int:
         return sum(len(room) for room in self._rooms.values())
+
+    def check_room(self, address: Address) -> None:
+        """Raises `TooMany` when no more sockets can join this channel."""
+        if len(self._rooms.get(address, ())) >= _MOST_SOCKETS:
+            raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
     def join(self, client: Client) -> None:
         """From now on this client gets what is sent to its channel."""

@@ -24,7 +24,7 @@ from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
-from arvis.web.identity import SEND
+from arvis.web.identity import SEND, Identity
 from arvis.web.patience import Patience
 from arvis.web.sessions import Sessions
 from arvis.web.views import delivery_frame
@@ -76,10 +76,15 @@ class SocketRoute:
             return
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect):
-            greeting = await self._greet(socket, lambda fields: self._greeter.greet(fields, identity))
+            greeting = await self._greet(socket, lambda fields: self._welcome(fields, identity))
             if greeting is not None:
                 socket.state.take_large_frames()
                 await self._converse(socket, greeting)
+
+    def _welcome(self, fields: Fields, at_upgrade: Identity) -> Greeting:
+        greeting = self._greeter.greet(fields, at_upgrade)
+        self._connector.check_room(greeting.client.address)
+        return greeting
 
     async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Greeting]) -> Greeting | None:
         """The greeting, or None when the socket was closed for the lack of a right one."""
@@ -90,7 +95,7 @@ class SocketRoute:
                     if isinstance(found, Greeting):
                         return found
                     await socket.send_text(_error(found).text)
-                    if found.status in {401, 403} and found.code != "no_greeting":
+                    if found.status in {401, 403, 429} and found.code != "no_greeting":
                         break
         except TimeoutError:
             pass

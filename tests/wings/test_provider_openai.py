@@ -13,119 +13,20 @@ import openai
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
-from arvis.net.client import open_http_client
-from arvis.providers.openai import VENDORS, ChatCompletionsProvider
-from arvis.testing.clock import SteppedClock
+from arvis.domain.runs import CallTimeouts
 from arvis.testing.conformance.provider import ProviderConformance
 from arvis.testing.openai_server import (
     SSE_HEADERS,
     Behaviour,
     Failure,
     Hang,
-    OpenAIServer,
     Raw,
     Reply,
     chunk_event,
     openai_server,
     sse_event,
 )
-
-KEY = "no-usual-shape-0123456789"
-REQUEST = RunRequest(
-    system="Be short.",
-    turns=(Turn("user", "Hello"), Turn("assistant", "Hi"), Turn("user", "How are you?")),
-    model="gpt-4o-mini",
-    agent_name="Helper",
-)
-KINDS = ProviderErrorKind
-
-
-class Scene:
-    """The provider and its server."""
-
-    def __init__(self, server: OpenAIServer, provider: ChatCompletionsProvider) -> None:
-        self.server = server
-        self.provider = provider
-        self.account = Account(name="main", provider="openai", model="own-model", api_key=KEY, base_url=server.base_url)
-
-    def then(self, behaviour: Behaviour) -> RunRequest:
-        self.server.script.append(behaviour)
-        return REQUEST
-
-    def say(self, text: str) -> RunRequest:
-        middle = len(text) // 2
-        return self.then(Reply(pieces=(text[:middle], text[middle:])))
-
-    def fail(self, kind: ProviderErrorKind) -> RunRequest:
-        echo = f"no: Incorrect API key provided: {KEY}"
-        failures: dict[ProviderErrorKind, Behaviour] = {
-            KINDS.AUTH: Failure(401, "invalid_api_key", echo),
-            KINDS.QUOTA: Failure(402, None, echo),
-            KINDS.RATE_LIMIT: Failure(429, None, echo),
-            KINDS.OVERLOADED: Failure(503, None, echo),
-            KINDS.TIMEOUT: Failure(408, None, echo),
-            KINDS.TOO_LONG: Failure(400, "context_length_exceeded", echo),
-            KINDS.REFUSED: Reply(finish_reason="content_filter"),
-            KINDS.BAD_REQUEST: Failure(400, None, echo),
-            KINDS.EMPTY: Reply(pieces=()),
-        }
-        return self.then(failures[kind])
-
-    def hang(self) -> RunRequest:
-        return self.then(Hang())
-
-    async def called(self) -> None:
-        await self.server.arrived.wait()
-
-    async def complete(self, behaviour: Behaviour, **changes: Any) -> RunResult:
-        return await self.provider.complete(replace(self.then(behaviour), **changes), self.account)
-
-    async def stream(self, behaviour: Behaviour, **changes: Any) -> tuple[RunResult, list[str]]:
-        pieces: list[str] = []
-        request = replace(self.then(behaviour), **changes)
-        return await self.provider.stream(request, self.account, pieces.append), pieces
-
-    async def failure(self, behaviour: Behaviour) -> ProviderError:
-        """The error that both ways of asking give."""
-        with pytest.raises(ProviderError) as whole:
-            await self.complete(behaviour)
-        with pytest.raises(ProviderError) as streamed:
-            await self.stream(behaviour)
-        assert whole.value.kind is streamed.value.kind
-        return streamed.value
-
-    async def stream_failure(self, behaviour: Behaviour) -> ProviderError:
-        with pytest.raises(ProviderError) as caught:
-            await self.stream(behaviour)
-        return caught.value
-
-
-@asynccontextmanager
-async def open_scene(name: str = "openai", timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
-    async with openai_server() as server, open_http_client() as http:
-        provider = ChatCompletionsProvider(
-            name=name, vendor=VENDORS[name], http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts()
-        )
-        yield Scene(server, provider)
-
-
-@pytest.fixture
-async def scene() -> AsyncIterator[Scene]:
-    async with open_scene() as opened:
-        yield opened
-
-
-def body(document: object) -> Raw:
-    return Raw((json.dumps(document).encode(),))
-
-
-def events(*chunks: bytes) -> Raw:
-    return Raw(chunks, headers=SSE_HEADERS)
-
-
-def choice(message: object) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+from tests.wings.chat_scene import KEY, KINDS, REQUEST, Scene, body, choice, events, open_scene
 
 
 class TestOpenAIConformance(ProviderConformance):
