@@ -18,7 +18,7 @@ import structlog
 
 from arvis.agents.agent import agent_graph
 from arvis.bus import EventBus
-from arvis.config import Config
+from arvis.config import Config, ineffective_keys
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.errors import ConfigError
@@ -43,15 +43,13 @@ from arvis.process.roles import Role, RoleState, Supervisor
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
-from arvis.runner import Runner
+from arvis.runner import DEMO, Runner
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.web.server import WebServer
 
 log = structlog.get_logger(__name__)
 
 DAY_MS = 24 * 3600 * 1000
-#: Answers when nobody configured a model (interfaces.md §5).
-DEMO = Account(name="demo", provider="demo", model="demo")
 
 Up = Callable[[], None]
 
@@ -81,21 +79,24 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         stack.enter_context(
             logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
         )
+        _check_connectors(config)
         base = await stack.enter_async_context(_open_base(config, folder, clock, new_id))
+        # What turns need to end is opened before the roles, and so is closed after their drain.
+        providers = await _load_providers(stack, base, config.accounts or (DEMO,))
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await _start_roles(stack, base, supervisor)
+        web = await _start_roles(base, providers, supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
-        log.info("ready", boot=folder.boot_id, roles=config.roles)
+        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(config))
+        _warn_of_ineffective(config)
         await stopping.wait()
         log.info("stopping")
 
 
-async def _start_roles(stack: AsyncExitStack, base: Base, supervisor: Supervisor) -> WebServer | None:
+async def _start_roles(base: Base, providers: Mapping[str, Provider], supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config = base.config
-    providers = await _load_providers(stack, base, config.accounts or (DEMO,))
     flow = _build_flow(base, providers)
     connectors: dict[tuple[str, str], Connector] = {}
     web = _build_web(base, flow, supervisor) if "web" in config.roles else None
@@ -224,6 +225,31 @@ async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:
 
 
 # -- small things ------------------------------------------------------------------------------------------
+
+
+def _models(config: Config) -> list[str]:
+    return [f"{account.provider}/{account.model} ({account.name})" for account in config.accounts or (DEMO,)]
+
+
+def _warn_of_ineffective(config: Config) -> None:
+    if ineffective := ineffective_keys(config):
+        log.warning("settings_without_effect", keys=ineffective, why="this version does not act upon them yet")
+    for account in config.skipped_accounts:
+        log.warning("account_skipped", provider=account.provider, variable=account.variable, why="not in this version")
+
+
+def _check_connectors(config: Config) -> None:
+    """A bot that was configured and cannot run is an error; one that only a variable asked for is left out."""
+    installed = {point.name for point in entry_points(group="arvis.connectors")}
+    for entry in config.connectors:
+        if entry.platform in installed:
+            continue
+        if entry.variable is None:
+            raise ConfigError(
+                f"`{entry.path}` names a platform that is not available in this version: {entry.platform}",
+                fix="remove it; the web page, the API and the command line are there",
+            )
+        log.warning("connector_skipped", platform=entry.platform, variable=entry.variable, why="not in this version")
 
 
 def _stop_on_signals() -> asyncio.Event:

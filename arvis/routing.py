@@ -116,9 +116,10 @@ class Router:
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
             return agent, "dashboard_direct" if agent else "unknown_agent"
-        first = next((agent for agent in place.agents if agent.active), None)
-        agent = self._fallback_agent(place) or place.conductor or first
-        return agent, "fallback" if agent else "no_agent"
+        if agent := self._fallback_agent(place):
+            return agent, "fallback"
+        agent = place.conductor or next((each for each in place.agents if each.active), None)
+        return agent, "web_default" if agent else "no_agent"
 
     def _fallback_agent(self, place: Place) -> Agent | None:
         match self._fallback:

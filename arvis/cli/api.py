@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from arvis.config import Config, load
-from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable
+from arvis.domain.errors import AccessError, ArvisError, ConfigError, DaemonUnreachable, NotFound
 from arvis.process.lock import address_file, api_key_file
 
 #: Seconds that any answer but a long wait may take.
 PATIENCE = 30.0
 
 _FIRST_ERROR = 400
-_NOT_KNOWN = 401
+_NOT_KNOWN, _NOT_FOUND = 401, 404
 
 _START = "Start it with `arvis run`, or name its data folder with --data."
 
@@ -119,6 +119,8 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
             if answer.status == _NOT_KNOWN:
                 fix = f"Name the data folder of the daemon at {url} with --data."
                 return AccessError(message, fix=fix, code=code)
+            if answer.status == _NOT_FOUND:
+                return NotFound(message, fix=fix, code=code)
             return ArvisError(message, fix=fix, code=code)
         case _:
             return _unreachable(url, f"what answers there is not Arvis (status {answer.status})")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from arvis.app import database_of
 from arvis.cli.api import daemon_url, request
-from arvis.config import Config
+from arvis.config import Config, ineffective_keys
 from arvis.domain.errors import ArvisError, DaemonUnreachable, DataFolderInUse
 from arvis.process.disk import disk_space
 from arvis.process.lock import lock_data_folder
@@ -61,6 +61,9 @@ def check_configuration(config: Config) -> Finding:
         names = ", ".join(f"{account.provider} ({account.variable})" for account in config.skipped_accounts)
         why = f"The environment names {names}."
         return Finding(check, Status.WARN, "Some accounts cannot be used", why, "Write the accounts into config.yaml.")
+    if ineffective := ineffective_keys(config):
+        why = f"{', '.join(ineffective)}: this version does not act upon them."
+        return Finding(check, Status.WARN, "Some settings have no effect", why, "Do not rely on them yet.")
     if not config.accounts:
         fix = "Set a key such as OPENAI_API_KEY, or add an account to config.yaml."
         return Finding(check, Status.WARN, "No account is configured", "The built-in demo answers.", fix)

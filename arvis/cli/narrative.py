@@ -44,6 +44,8 @@ def story(timeline: Json) -> Iterator[str]:
     if calls:
         tokens = f"{timeline['inputTokens']} tokens in, {timeline['outputTokens']} out"
         yield f"\n{calls} model call{'s' * (calls > 1)}: {tokens}, ${timeline['costUsd']:.6f}."
+    if timeline.get("reply"):
+        yield f"\nThe answer: {timeline['reply']}"
     if len(timeline["answers"]) > 1:
         yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
 

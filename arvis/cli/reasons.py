@@ -15,7 +15,8 @@ CHOSEN: Mapping[str, str] = {
     "conductor_channel": "this is the conductor's channel",
     "dashboard_direct": "this is its own channel",
     "dm": "direct messages go to the conductor",
-    "fallback": "no other rule matched and it is the fallback",
+    "fallback": "no other rule matched, and routing.fallback names it",
+    "web_default": "no other rule matched, and it is the conductor or else the first agent",
 }
 
 _REFUSED: Mapping[str, str] = {

@@ -4,6 +4,7 @@ Every complaint is a `ConfigError` that names the key, where it is written and t
 resolved at import time, and no secret shows in a repr.
 """
 
+from arvis.config.availability import ineffective_keys
 from arvis.config.loading import load
 from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry, SkippedAccount
 from arvis.config.sections import (
@@ -45,6 +46,7 @@ __all__ = [
     "SkippedAccount",
     "Speech",
     "Web",
+    "ineffective_keys",
     "is_loopback",
     "load",
 ]

@@ -18,6 +18,7 @@ from arvis.config.accounts import (
     accounts_from_environment,
     connectors_from_environment,
 )
+from arvis.config.availability import graph_problems
 from arvis.config.environment import Overrides
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
 from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry, SkippedAccount
@@ -154,7 +155,7 @@ def _read(file: Path) -> Document:
         where = f"{file}, line {error.line}" if error.line is not None else str(file)
         raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error
     except OSError as error:
-        fix = "Give an existing file with --config, or make one with `arvis init`."
+        fix = "Give an existing file with --config; the config.yaml of the source shows every key."
         raise ConfigError(f"The configuration cannot be read: {file}", why=error.strerror or "", fix=fix) from error
     except ValueError as error:
         fix = "Save the file as UTF-8 text."
@@ -169,6 +170,7 @@ def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
 def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     """Rules that look at more than one key."""
     yield from account_problems(config.accounts)
+    yield from graph_problems(config)
     if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
         fix = "Name all four roles, or use a postgresql:// database."
         yield Problem(("roles",), "must be all four with SQLite, which one process alone may write", fix)

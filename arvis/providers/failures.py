@@ -6,10 +6,12 @@ LM Studio and most other servers share. Sources: the vendors' error tables; beha
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account
@@ -99,13 +101,24 @@ def unreadable(account: Account, why: str) -> ProviderError:
 
 def redact(text: str, account: Account) -> str:
     """One short printable line without the account's key or anything that looks like a key."""
-    key = (account.api_key or "").strip()
-    if len(key) >= _SHORTEST_KEY:
-        text = text.replace(key, "[key]")
+    for form in _forms((account.api_key or "").strip()):
+        text = text.replace(form, "[key]")
     text = _KEY_SHAPES.sub("[key]", text)
     line = " ".join(text.split())
     line = line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
     return "".join(char if char.isprintable() else " " for char in line)
+
+
+def _forms(key: str) -> Iterator[str]:
+    """The ways a server may write the key that it was sent."""
+    if len(key) < _SHORTEST_KEY:
+        return
+    data = key.encode("utf-8", "replace")
+    yield key
+    yield quote(key, safe="", errors="replace")
+    yield base64.b64encode(data).decode()
+    yield base64.urlsafe_b64encode(data).decode().rstrip("=")
+    yield data.hex()
 
 
 def retry_after(headers: Mapping[str, str], clock: Clock) -> float | None:

@@ -22,10 +22,13 @@ from arvis.providers.completions import Answer
 from arvis.providers.reply import ReplyText
 from arvis.providers.sse import EventParser, EventTooLarge
 
-#: The largest document that is read as one (an answer in one piece, one event of a stream): this many bytes and what
-#: a reply of the largest size takes when every character is escaped. Reading it takes up to 24 times its size.
-_DOCUMENT_OVERHEAD = 1_048_576
-_ESCAPED = 6
+#: The largest document that is read as one: an answer in one piece, or one event of a stream, in bytes. An error needs
+#: less.
+MAX_DOCUMENT = 16 * 1024 * 1024
+_MAX_FAILURE = 65_536
+
+#: Brackets and commas of a document: read, `[{},{},…]` takes 24 times its own size.
+_MAX_MARKS = 500_000
 
 #: Bytes of a stream that are read before others get their turn on the event loop.
 _SLICE = 16_384
@@ -84,9 +87,9 @@ class ChatCompletionsProvider:
                 if response.status not in _SUCCESS:
                     raise await self._failure(response, account)
                 if _is_stream(response, asked=stream):
-                    await self._read_stream(response, answer, EventParser(max_bytes=_largest_document(request)))
+                    await self._read_stream(response, answer)
                 else:
-                    answer.take(_parse(await response.body(), account), part="message")
+                    answer.take(await _read_whole(response, account, MAX_DOCUMENT), part="message")
         except HttpError as error:
             raise failures.from_transport(account, error) from None
         return answer.result(request)
@@ -101,7 +104,7 @@ class ChatCompletionsProvider:
             json=self._document(request, account, stream=stream),
             timeout=timeouts.total,
             idle_timeout=timeouts.silence if stream else timeouts.total,
-            max_bytes=_largest_document(request) + (_STREAM_OVERHEAD * request.max_bytes if stream else 0),
+            max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * request.max_bytes if stream else 0),
         )
 
     def _url(self, account: Account) -> str:
@@ -130,12 +133,13 @@ class ChatCompletionsProvider:
 
     async def _failure(self, response: HttpResponse, account: Account) -> ProviderError:
         try:
-            document = _parse(await response.body(), account)
+            document = await _read_whole(response, account, _MAX_FAILURE)
         except (HttpError, ProviderError):
             document = None  # The status alone says what to do.
         return failures.from_answer(account, response.status, response.headers, document, self._clock)
 
-    async def _read_stream(self, response: HttpResponse, answer: Answer, parser: EventParser) -> None:
+    async def _read_stream(self, response: HttpResponse, answer: Answer) -> None:
+        parser = EventParser(max_bytes=MAX_DOCUMENT)
         try:
             async for piece in _slices(response.chunks()):
                 for event in parser.feed(piece):
@@ -160,10 +164,6 @@ async def _slices(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             await asyncio.sleep(0)
 
 
-def _largest_document(request: RunRequest) -> int:
-    return _DOCUMENT_OVERHEAD + _ESCAPED * request.max_bytes
-
-
 def _ended_early(account: Account, why: str) -> ProviderError:
     """Half an answer is no answer: the pieces shown so far are replaced by the next try."""
     return ProviderError(ProviderErrorKind.TIMEOUT, f"the stream of the account {account.name} ended early: {why}")
@@ -175,7 +175,18 @@ def _is_stream(response: HttpResponse, *, asked: bool) -> bool:
     return "event-stream" in content_type or (asked and "json" not in content_type)
 
 
-def _parse(data: bytes | str, account: Account) -> object:
+async def _read_whole(response: HttpResponse, account: Account, most: int) -> object:
+    body = bytearray()
+    async for chunk in response.chunks():
+        body += chunk
+        if len(body) > most:
+            raise failures.unreadable(account, f"it is larger than {most} bytes")
+    return _parse(body.decode("utf-8", "replace"), account)
+
+
+def _parse(data: str, account: Account) -> object:
+    if sum(data.count(mark) for mark in "[{,") > _MAX_MARKS:
+        raise failures.unreadable(account, "it holds too much")
     try:
         document: object = json.loads(data)
     except (ValueError, RecursionError):  # RecursionError: brackets without end

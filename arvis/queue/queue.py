@@ -183,6 +183,7 @@ class Queue:
         await self._store.write(
             scripts.postpone, job, outcome, handler.postponed if handler else None, self._clock.now()
         )
+        _log_end(job, outcome)
         if handler is not None:
             await handler.announce(job, outcome)
 
@@ -278,6 +279,18 @@ class Queue:
         self._duties.discard(duty)
         if not duty.cancelled() and (error := duty.exception()) is not None and not self._failure.done():
             self._failure.set_exception(error)
+
+
+def _log_end(job: Job, outcome: Retry | Snooze | Failed) -> None:
+    """An answer that did not come is the first thing that an operator looks for."""
+    what = {"job": job.id, "kind": job.kind, "message": job.message_id}
+    match outcome:
+        case Failed(reason=reason, error=error):
+            log.warning("job_given_up", **what, reason=reason, error=error)
+        case Retry(error=error):
+            log.warning("job_postponed", **what, attempts=job.attempts + 1, error=error)
+        case Snooze(reason=reason):
+            log.warning("job_postponed", **what, reason=reason)
 
 
 async def _end(tasks: Collection[asyncio.Task[None]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arvis.runner.choice import DEMO
 from arvis.runner.runner import Run, RunFailed, Runner
 
-__all__ = ["Run", "RunFailed", "Runner"]
+__all__ = ["DEMO", "Run", "RunFailed", "Runner"]

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
-from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
+from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
 from arvis.ports.insights import ConversationView, MessageTimeline, Page, QueueCounts
 from arvis.store.executions import wait_of
 from arvis.store.jobs import job_of
@@ -50,6 +50,9 @@ class SqlInsights:
     async def message(self, message_id: str) -> MessageTimeline | None:
         async with self._snapshots.snapshot() as snapshot:
             found = await snapshot.rows("get_message", id=message_id)
+            if found and found[0]["role"] != Role.USER and found[0]["reply_to"] is not None:
+                # The story of an answer is that of the message it answers.
+                found = await snapshot.rows("get_message", id=found[0]["reply_to"])
             return timeline_of(await _rows_of(snapshot, found[0])) if found else None
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:

@@ -216,6 +216,15 @@ def test_explain_tells_the_story_of_an_answer(daemon: Daemon) -> None:
     assert json.loads(daemon.arvis("explain", message, "--json").stdout)["reply"] == "word word word"
 
 
+def test_explain_takes_an_answer_a_job_or_nothing(daemon: Daemon) -> None:
+    daemon.arvis("chat", "demo: say the newest")
+    newest = json.loads(daemon.arvis("explain", "--json").stdout)
+    assert newest["content"] == "demo: say the newest"
+    for given in (newest["messageId"], newest["replyId"], newest["job"]["id"]):
+        assert json.loads(daemon.arvis("explain", given, "--json").stdout)["messageId"] == newest["messageId"]
+    assert "The answer: the newest" in daemon.arvis("explain").stdout
+
+
 def test_explain_tells_why_there_is_no_answer(daemon: Daemon) -> None:
     message, _ = failed_job(daemon)
     told = daemon.arvis("explain", message).stdout

@@ -28,7 +28,7 @@ def complaint(done: Done, code: int) -> str:
 # -- 2: wrong use or bad configuration ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("arguments", [("dance",), ("jobs", "list", "--status", "odd"), ("explain",)])
+@pytest.mark.parametrize("arguments", [("dance",), ("jobs", "list", "--status", "odd"), ("jobs", "show")])
 def test_wrong_use(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     assert "Usage: arvis" in complaint(arvis(*arguments, cwd=tmp_path), 2)
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp import web
@@ -341,8 +342,19 @@ async def test_a_daemon_that_is_stopped_in_the_middle_of_an_answer_lets_it_end(t
         message = await place.post("Hello", "drain")
         await soon(gate.begun)
         stopping = asyncio.create_task(asyncio.to_thread(place.daemon.stop))
+        await until_closed(place)
         gate.go.set()
         await stopping
         await asyncio.to_thread(place.daemon.start)
         timeline = await place.wait(message)
         assert (timeline["status"], len(place.model.requests)) == ("answered", 1)
+
+
+async def until_closed(place: Place) -> None:
+    """Until the daemon takes no more calls: its drain has begun."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await place.call("GET", "/health")
+            except aiohttp.ClientError:
+                return

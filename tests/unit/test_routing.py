@@ -223,11 +223,11 @@ def test_a_dashboard_channel_means_nothing_on_a_platform() -> None:
 
 def test_nothing_over_our_own_port_is_dropped_for_lack_of_a_route() -> None:
     assert choose(over_web(), fallback="researcher") == ("researcher", "fallback")
-    assert choose(over_web()) == ("conductor", "fallback")
-    assert choose(over_web(), paused(CONDUCTOR), HELPER, RESEARCHER) == ("helper", "fallback")
-    assert choose(over_web(), paused(HELPER), RESEARCHER, fallback="helper") == ("researcher", "fallback")
-    assert choose(over_web(), HELPER, conductor_channel="web-ann") == ("helper", "fallback")
-    assert choose(over_web(), HELPER, fallback="conductor") == ("helper", "fallback")
+    assert choose(over_web()) == ("conductor", "web_default")
+    assert choose(over_web(), paused(CONDUCTOR), HELPER, RESEARCHER) == ("helper", "web_default")
+    assert choose(over_web(), paused(HELPER), RESEARCHER, fallback="helper") == ("researcher", "web_default")
+    assert choose(over_web(), HELPER, conductor_channel="web-ann") == ("helper", "web_default")
+    assert choose(over_web(), HELPER, fallback="conductor") == ("helper", "web_default")
     assert choose(over_web(), paused(HELPER)) == (None, "no_agent")
 
 

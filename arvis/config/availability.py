@@ -1,0 +1,43 @@
+"""Keys that this version reads and does not act upon yet: whoever sets one must hear of it.
+
+A key leaves this list in the change that makes it work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from arvis.config.problems import Problem
+from arvis.config.schema import Config, ConfigFile
+from arvis.config.sections import AgentEntry
+
+GRAPHS = frozenset({"agent"})
+_SECTIONS = ("budgets", "backup", "approvals", "speech", "scheduler", "delivery", "language")
+_KEYS = (("retention", "archive_days"), ("limits", "tool_rounds"), ("limits", "agent_loops"), ("web", "password"))
+_AGENT_KEYS = ("fallbacks", "tools", "timezone", "completion")
+
+
+def ineffective_keys(config: Config) -> tuple[str, ...]:
+    """Those that are set to something else than their default, as they are written."""
+    return tuple(_ineffective(config))
+
+
+def _ineffective(config: Config) -> Iterator[str]:
+    fields = type(config).model_fields
+    yield from (name for name in _SECTIONS if getattr(config, name) != fields[name].get_default())
+    for section, key in _KEYS:
+        value = getattr(config, section)
+        if getattr(value, key) != type(value).model_fields[key].get_default():
+            yield f"{section}.{key}"
+    defaults = AgentEntry.model_fields
+    for index, agent in enumerate(config.agents):
+        changed = (key for key in _AGENT_KEYS if getattr(agent, key) != defaults[key].get_default())
+        yield from (f"agents[{index}].{key}" for key in changed)
+
+
+def graph_problems(config: ConfigFile) -> Iterator[Problem]:
+    """An agent whose graph is not there could answer nothing."""
+    for index, agent in enumerate(config.agents):
+        if agent.graph not in GRAPHS:
+            text = f"names {agent.graph}, which is not available in this version"
+            yield Problem(("agents", index, "graph"), text, f"Use {', '.join(sorted(GRAPHS))}.")
