@@ -167,6 +167,8 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("web: {password: ''}", ["`web.password`", "empty"]),
         ("web: {api_keys: [{key: k, role: king}]}", ["`web.api_keys[0].role`", "'owner'"]),
         ("database: mysql://x", ["`database`", "postgresql://"]),
+        ("database: postgresql://u:50%zz@h/x", ["`database`", "escaped", "%25"]),
+        ("database: postgresql://u:p@w@h/x", ["`database`", "escaped", "%40"]),
         ("roles: [web]", ["`roles`", "SQLite"]),
         ("roles: [webb]", ["`roles`", "connectors"]),
         ("roles: []", ["`roles`"]),
@@ -205,6 +207,7 @@ def test_a_complaint_names_the_key_the_line_and_the_fix(text: str, expected: lis
         ("a: " + "[" * 5000, ["line 1", "nested"]),
         ("? [a]\n: 1", ["line 1", "plain text"]),
         ("a: " + "1" * 5000, ["line 1", "quotes"]),
+        ("a: " + "1:" * 5000 + "1", ["line 1", "quotes"]),
         ("a: \x00", ["YAML"]),
         ("x" * 1_000_001, ["1 MB"]),
     ],
@@ -262,10 +265,8 @@ _words = st.sampled_from(
     [*ConfigFile.model_fields, "port", "workers", "name", "provider", "token", "env:X", "file:y", ""]
 )
 _scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | _words | st.dates()
-_trees = st.recursive(
-    _scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_words | st.integers(), inner, max_size=4),
-    max_leaves=12,
+_trees: st.SearchStrategy[object] = st.deferred(
+    lambda: _scalars | st.lists(_trees, max_size=3) | st.dictionaries(_words | st.integers(), _trees, max_size=4)
 )
 _variables = st.dictionaries(
     st.builds("ARVIS__{}".format, st.lists(_words, min_size=0, max_size=3).map("__".join).map(str.upper)),
