@@ -244,6 +244,7 @@ CREATE TABLE waits (
     prompt TEXT NOT NULL,
     choices TEXT NOT NULL,
     subject TEXT,
+    resumes TEXT,
     lane TEXT NOT NULL,
     asked_at INTEGER NOT NULL,
     expires_at INTEGER,

@@ -23,7 +23,7 @@ from arvis.config.environment import Overrides
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
 from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry, SkippedAccount
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
-from arvis.config.yaml_text import Document, UnreadableText
+from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.errors import ConfigError
 from arvis.domain.runs import Account
 
@@ -150,7 +150,8 @@ class _Loader:
 
 def _read(file: Path) -> Document:
     try:
-        return Document(file.read_text(encoding="utf-8"))
+        with file.open(encoding="utf-8") as text:
+            return Document(text.read(MAX_TEXT + 1))
     except UnreadableText as error:
         where = f"{file}, line {error.line}" if error.line is not None else str(file)
         raise ConfigError(f"The configuration cannot be read: {where}", why=error.text, fix=error.fix) from error

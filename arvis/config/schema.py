@@ -34,6 +34,8 @@ ALL_ROLES = ("connectors", "workers", "scheduler", "web")
 SQLITE = "sqlite"
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
+_LONE_PERCENT = re.compile(r"%(?![0-9a-fA-F]{2})")
+_ESCAPES = "Write % as %25, @ as %40, / as %2F, : as %3A and # as %23 there."
 
 
 def _known_roles(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -47,6 +49,9 @@ def _database(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
     if text != SQLITE and not text.startswith(("postgresql://", "postgres://")):
         raise Refused("must be sqlite or an address such as postgresql://user@host/name")
+    if text.count("@") > 1 or _LONE_PERCENT.search(text):
+        # The driver would cut the address in the middle of the password and quote the pieces in its complaint.
+        raise Refused("holds a character in its user or password that must be escaped", _ESCAPES)
     return value
 
 

@@ -13,8 +13,12 @@ import yaml
 from arvis.config.problems import KeyPath, Problem
 
 _MAX_DEPTH = 30
-_MAX_BYTES = 1_000_000
+#: Characters of a configuration; whoever reads the file may stop one later.
+MAX_TEXT = 1_000_000
 _SCALARS = ("null", "bool", "int", "float")
+
+#: Characters of a number: YAML reads `1:1:1:…` as base 60, which takes hours for a long one.
+_LONGEST_NUMBER = 100
 
 
 class UnreadableText(Exception):
@@ -88,11 +92,13 @@ class Document:
         if kind not in _SCALARS:
             # Dates and unknown kinds stay the text that was written.
             return node.value
+        unreadable = UnreadableText(f"a value cannot be read as {kind}", "Put the value in quotes.", _line(node))
+        if len(node.value) > _LONGEST_NUMBER:
+            raise unreadable
         try:
             return self._scalars.construct_object(node)
         except (ValueError, KeyError, yaml.YAMLError):
-            line = _line(node)
-            raise UnreadableText(f"a value cannot be read as {kind}", "Put the value in quotes.", line) from None
+            raise unreadable from None
 
 
 def _line(part: yaml.Node | yaml.Event) -> int:
@@ -101,7 +107,7 @@ def _line(part: yaml.Node | yaml.Event) -> int:
 
 def _refuse_traps(text: str) -> None:
     """One pass over the events, which never recurses, so that the tree built next is small and shallow."""
-    if len(text) > _MAX_BYTES:
+    if len(text) > MAX_TEXT:
         raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):

@@ -106,7 +106,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """One open question. `expires_at` in ms; the first answer wins; `subject` names the interrupted effect that
-    it is about, if any."""
+    it is about, if any, and `resumes` then the wait whose answer the interrupted visit had."""
 
     id: str
     execution_id: str
@@ -117,6 +117,7 @@ class Wait:
     asked_at: int
     expires_at: int | None
     subject: str | None = None
+    resumes: str | None = None
     answer: Answer | None = None
     answered_by: str | None = None
     answered_at: int | None = None

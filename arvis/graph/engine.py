@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from arvis.domain.errors import ExecutionError, LeaseLost
@@ -163,7 +163,7 @@ class Engine:
             execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._versions[graph.name]),
             graph=graph,
             cursors=cursors,
-            answers={wait.id: wait.answer for wait in loaded.waits if wait.answer is not None},
+            answers=_answers(loaded.waits),
             effects=_effects(loaded),
             new_id=self._new_id,
             now=self._clock.now,
@@ -192,6 +192,19 @@ class _FencedLedger:
 def _placed(cursor: Cursor, graph: Graph) -> Cursor:
     """A position that was never visited has no node yet: it stands at the start."""
     return cursor if cursor.node else replace(cursor, node=graph.start)
+
+
+def _answers(waits: Sequence[Wait]) -> dict[str, Answer | None]:
+    """What a node sees of each answered wait. A question about an interrupted effect is the engine's own: the visit
+    goes on with the answer that it had before."""
+    by_id = {wait.id: wait for wait in waits}
+
+    def seen(wait: Wait | None) -> Answer | None:
+        while wait is not None and wait.subject is not None:
+            wait = by_id.get(wait.resumes or "")
+        return wait.answer if wait is not None else None
+
+    return {wait.id: seen(wait) for wait in waits if wait.answer is not None}
 
 
 def _effects(loaded: _Loaded) -> dict[tuple[str, int], dict[str, Effect]]:

@@ -5,7 +5,7 @@ Everything here is arithmetic over frozen values; `write` is the only part that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -28,12 +28,13 @@ from arvis.ports.store import Transaction
 
 @dataclass(slots=True)
 class Progress:
-    """An execution on its way. `new_id` and `now` are handed in; times in ms."""
+    """An execution on its way. `answers` holds, for each wait that was answered, what the node is to see; `new_id` and
+    `now` are handed in; times in ms."""
 
     execution: Execution
     graph: Graph
     cursors: dict[str, Cursor]
-    answers: dict[str, Answer]
+    answers: Mapping[str, Answer | None]
     effects: dict[tuple[str, int], dict[str, Effect]]
     new_id: Callable[[], str]
     now: Callable[[], int]
@@ -67,7 +68,7 @@ class Progress:
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
         # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
         visits = cursor.visits if isinstance(decision, Pause | Call) else cursor.visits + 1
-        self._move(replace(cursor, visits=visits, wait_id=None), decision)
+        self._move(replace(cursor, visits=visits), decision)
         if not self.cursors and not self.ended:
             self._end(None)
 
@@ -105,7 +106,7 @@ class Progress:
         repeats = cursor.repeats + 1 if node == cursor.node else 0
         if repeats >= self.graph.max_repeats:
             raise ExecutionError(f"The node {node} was visited {self.graph.max_repeats} times in a row")
-        return replace(cursor, node=node, value=value, repeats=repeats)
+        return replace(cursor, node=node, value=value, repeats=repeats, wait_id=None)
 
     def _wait(self, cursor: Cursor, pause: Pause) -> None:
         wait = Wait(
@@ -118,6 +119,7 @@ class Progress:
             asked_at=self.now(),
             expires_at=pause.until,
             subject=pause.subject,
+            resumes=cursor.wait_id if pause.subject is not None else None,
         )
         self._waits.append(wait)
         self._put(replace(cursor, wait_id=wait.id))

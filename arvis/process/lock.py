@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ _PRIVATE_UMASK = 0o077
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _MAX_LINE = 200
+_MAX_KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +172,12 @@ def _sign(lock: int, boot_id: str) -> None:
 
 
 def _kept(file: Path, make: Callable[[], str]) -> str:
-    """The line in `file`, made once. A file that a crash left empty counts as not there."""
-    if file.exists():
-        file.chmod(_PRIVATE_FILE)
-        line = file.read_text(encoding="utf-8", errors="replace").strip()
+    """The line in `file`, made once. A file that a crash left empty counts as not there; a link is never followed."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, encoding="utf-8", errors="replace") as kept:
+            os.fchmod(descriptor, _PRIVATE_FILE)
+            line = kept.read(_MAX_KEPT).strip()
         if line:
             return line
     line = make()
@@ -185,7 +188,9 @@ def _kept(file: Path, make: Callable[[], str]) -> str:
 def _write_whole(file: Path, line: str) -> None:
     """A reader finds the whole line or no file, even after a crash."""
     fresh = file.with_name(f"{file.name}.new")
-    with fresh.open("w", encoding="utf-8") as out:
+    # What a crash left is removed, not written through: it might be a link that somebody has put there.
+    fresh.unlink(missing_ok=True)
+    with fresh.open("x", encoding="utf-8") as out:
         out.write(f"{line}\n")
         out.flush()
         os.fsync(out.fileno())

@@ -61,6 +61,7 @@ def wait_of(row: Row) -> Wait:
         prompt=row["prompt"],
         choices=tuple(json.loads(row["choices"])),
         subject=row["subject"],
+        resumes=row["resumes"],
         asked_at=row["asked_at"],
         expires_at=row["expires_at"],
         answer=answer and Answer(answer["value"], row["answered_by"], answer["expired"]),
@@ -211,6 +212,7 @@ class SqlWaits:
             prompt=wait.prompt,
             choices=dump(list(wait.choices)),
             subject=wait.subject,
+            resumes=wait.resumes,
             asked_at=wait.asked_at,
             expires_at=wait.expires_at,
         )

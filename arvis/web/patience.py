@@ -10,10 +10,12 @@ class Patience:
     """`greeting`: for a new socket to say who it is; `sending`: for a client to take one frame; `renewal`: between
     two looks at the login of an open socket; `look`: between two looks at the status of a message that somebody
     waits for, because events of other processes do not reach this bus; `closing`: for a closing socket to take the
-    rest, and for running requests when the server stops."""
+    rest, and for running requests when the server stops; `idle`: for a connection to bring a whole request, and to take
+    some more of an answer."""
 
     greeting: float = 10.0
     sending: float = 10.0
     renewal: float = 60.0
     look: float = 5.0
     closing: int = 5
+    idle: int = 15

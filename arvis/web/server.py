@@ -125,7 +125,10 @@ class WebServer:
 
     def _new_uvicorn(self) -> UvicornServer:
         return UvicornServer(
-            self._parts.application, max_frame=self._parts.intake.body_limit.size, grace=self._patience.closing
+            self._parts.application,
+            max_frame=self._parts.intake.body_limit.size,
+            grace=self._patience.closing,
+            idle=self._patience.idle,
         )
 
 

@@ -22,9 +22,6 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 #: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
 _PIECE = 16_384
 
-#: Seconds between two looks at a connection on which nothing is being answered.
-_IDLE_SECONDS = 15
-
 #: Bytes of a frame from a client that has not said who it is.
 _STRANGERS_FRAME = 65_536
 
@@ -37,7 +34,7 @@ class RequestProtocol(H11Protocol):
         super().connection_made(transport)
         transport.max_size = _PIECE  # type: ignore[attr-defined]
         self._untaken = 0
-        self._next_look = self.loop.call_later(_IDLE_SECONDS, self._look)
+        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._next_look.cancel()
@@ -58,7 +55,7 @@ class RequestProtocol(H11Protocol):
 
     def _look_later(self) -> None:
         self._next_look.cancel()
-        self._next_look = self.loop.call_later(_IDLE_SECONDS, self._look)
+        self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look)
 
     def _answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
@@ -88,9 +85,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 class UvicornServer(uvicorn.Server):
     """Serves until `stop`. Signals are the daemon's; the date of answers comes from `AnswerHeaders`. `max_frame` is in
-    bytes; `grace` in seconds is what a closing socket may take, and running requests when the server stops."""
+    bytes; `grace` in seconds is what a closing socket may take, and running requests when the server stops;
+    `idle` in seconds is how long a connection may be open without a request."""
 
-    def __init__(self, app: ASGIApp, *, max_frame: int, grace: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_frame: int, grace: int, idle: int) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -106,6 +104,7 @@ class UvicornServer(uvicorn.Server):
                 server_header=False,
                 date_header=False,
                 timeout_graceful_shutdown=grace,
+                timeout_keep_alive=idle,
             )
         )
         self._stopping = asyncio.Event()

@@ -68,6 +68,7 @@ def say_yes(wait: Wait, world: World) -> dict[str, Any]:
     if wait.subject is not None:
         text = "skip" if world.happened[wait.subject] else "run again"
         return {"decision": "answer", "text": text}
+    world.happened["asked"] += 1
     return {"decision": "approve", "text": None}
 
 

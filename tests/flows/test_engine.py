@@ -112,6 +112,10 @@ def _child(world: World) -> Mapping[str, Graph]:
 def _payment(world: World) -> Mapping[str, Graph]:
     async def pay(context: NodeContext) -> Decision:
         await context.once("look", lambda: world.do("look"))
+        if context.answer is None:
+            return Pause(WaitKind.APPROVAL, "Pay?")
+        if context.answer.value["decision"] != "approve":
+            return End("refused")
         paid = await context.once("pay", lambda: world.do("pay"), repeatable=False)
         await context.once("log", lambda: world.do("log"))
         return End("paid" if paid else "skipped, for it had happened")
@@ -182,6 +186,7 @@ async def test_what_must_not_happen_twice_is_asked_about(store: Store) -> None:
                 await stage.play(at=at, committed=committed)
             await stage.play()
             assert world.happened["pay"] == 1
+            assert world.happened["asked"] == 1, "the approval still holds when the effect after it was interrupted"
             results.add((await stage.execution()).result)
     assert results == {"paid", "skipped, for it had happened"}
 

@@ -135,3 +135,28 @@ def test_an_error_inside_the_block_is_not_dressed_up_and_frees_the_folder(tmp_pa
         raise FileNotFoundError
     with hold(tmp_path) as folder:
         assert folder.path == tmp_path
+
+
+@pytest.mark.parametrize("name", ["api-key.new", "node-id.new"])
+def test_a_planted_link_is_not_written_through(tmp_path: Path, name: str) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "data"
+    victim.write_text("precious", encoding="utf-8")
+    folder.mkdir()
+    (folder / name).symlink_to(victim)
+
+    with hold(folder):
+        assert victim.read_text(encoding="utf-8") == "precious"
+        assert not api_key_file(folder).is_symlink()
+
+
+@pytest.mark.parametrize("name", ["api-key", "node-id"])
+def test_a_link_instead_of_a_key_is_refused(tmp_path: Path, name: str) -> None:
+    victim, folder = tmp_path / "victim", tmp_path / "data"
+    victim.write_text("known to others", encoding="utf-8")
+    victim.chmod(0o644)
+    folder.mkdir()
+    (folder / name).symlink_to(victim)
+
+    with pytest.raises(ConfigError, match="cannot be used"), hold(folder):
+        pass
+    assert mode(victim) == 0o644

@@ -17,10 +17,16 @@ from arvis.web.bodies import parse_fields
 from arvis.web.drafts import Draft, Intake
 
 LIMITS = Limits(message_bytes=64, attachment_bytes=64)
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
+VALUES: st.SearchStrategy[object] = st.deferred(
+    lambda: (
+        st.none()
+        | st.booleans()
+        | st.floats()
+        | st.integers()
+        | st.text()
+        | st.lists(VALUES, max_size=3)
+        | st.dictionaries(st.text(max_size=5), VALUES, max_size=3)
+    )
 )
 NAMES = st.sampled_from(["content", "id", "attachments", "buttonId", "data", "filename", "contentType", "type"])
 FILES = st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=2)

@@ -1,0 +1,108 @@
+"""What strangers and clients may take of the daemon: memory, connections, time (reliability.md S7, H25).
+
+Each case held up or swelled an earlier build.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from arvis.domain.messages import MessageStatus, Role, StoredMessage
+from arvis.web.patience import Patience
+from tests.flows.web_script import NOW, web_address
+from tests.flows.web_server import CHAT_KEY, Site, running_site
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(tmp_path, patience=Patience(idle=1)) as site:
+        yield site
+
+
+@pytest.mark.parametrize("shape", ["[%s]", '{"content": "x", "more": [%s]}'])
+async def test_json_that_swells_is_refused(site: Site, shape: str) -> None:
+    """A list of empty objects takes 24 times its own size."""
+    body = shape % ",".join(["{}"] * 400_000)
+    answer = await site.call("POST", "/api/message", key=CHAT_KEY, data=io.BytesIO(body.encode()), headers=JSON)
+    assert answer.status == 413
+    async with site.socket(apiKey=CHAT_KEY) as socket:
+        await socket.connection.send(body)
+        assert (await socket.until("error"))["error"]["code"] == "too_large"
+    assert not site.inbox.received
+
+
+async def test_a_message_may_be_all_commas(site: Site) -> None:
+    answer = await site.call("POST", "/api/message", json={"content": "," * 262_144})
+    assert answer.status == 202
+
+
+@pytest.mark.parametrize("body", [b'{"content": "x", "more": 1e999}', '{"content": "x"}'.encode("utf-16")])
+async def test_numbers_and_encodings_that_json_does_not_know_are_refused(site: Site, body: bytes) -> None:
+    """An infinity in an answer to a question would break every list that shows it."""
+    assert (await site.call("POST", "/api/message", data=body, headers=JSON)).status == 400
+
+
+async def test_a_stranger_s_frame_is_small_and_a_client_s_is_not(site: Site) -> None:
+    async with connect(site.url.replace("http", "ws") + "/ws") as stranger:
+        with contextlib.suppress(ConnectionClosed):
+            await stranger.send("x" * 70_000)
+        await stranger.wait_closed()
+        assert stranger.close_code == 1009
+    async with site.socket(apiKey=CHAT_KEY) as socket:
+        await socket.send(type="message", content="x" * 100_000)
+        assert await socket.until("ack")
+
+
+async def test_a_quoted_cookie_is_no_login(site: Site) -> None:
+    """Undoing the quotes of a hostile cookie took the library seconds."""
+    token = await site.log_in()
+    for cookie, status in ((f"arvis_session={token}", 200), (f'arvis_session="{token}"', 401)):
+        assert (await site.call("GET", "/api/auth/me", key=None, headers={"Cookie": cookie})).status == status
+
+
+async def test_a_channel_takes_a_hundred_sockets(site: Site) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(100):
+            await stack.enter_async_context(site.socket(apiKey=CHAT_KEY))
+        async with connect(site.url.replace("http", "ws") + "/ws") as another:
+            await another.send(f'{{"type": "auth", "apiKey": "{CHAT_KEY}"}}')
+            assert "too_many" in str(await another.recv())
+            await another.wait_closed()
+        await stack.enter_async_context(site.socket(apiKey=CHAT_KEY, channelId="dashboard-agent-helper"))
+
+
+@pytest.mark.parametrize(
+    "start", [b"", b"GET /health HTTP/1.1\r\nHo", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nG"]
+)
+async def test_a_connection_without_a_request_is_given_up(site: Site, start: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.server.port)
+    writer.write(start)
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            while await reader.read(65_536):
+                pass
+    writer.close()
+
+
+async def test_a_page_of_long_messages_is_short(site: Site) -> None:
+    site.insights.stored = [
+        StoredMessage(
+            id=f"m{number}", conversation_id="c1", role=Role.USER, content="x" * 400_000, tokens=1,
+            status=MessageStatus.ANSWERED, address=web_address("room"), principal_id="p1", user_name="Bob",
+            agent_id="agent1", execution_id="e1", turn=1, created_at=NOW,
+        )
+        for number in range(5)
+    ]  # fmt: skip
+    page = (await site.call("GET", "/api/conversations/c1/messages")).json()
+    assert [item["id"] for item in page["items"]] == ["m0", "m1"]
+    assert page["nextCursor"] == "m1"
