@@ -28,12 +28,12 @@ from arvis.ports.store import Store, Transaction
 RUN_AGAIN, SKIP = "run again", "skip"
 
 #: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
-Ending = Callable[[Transaction, int], None]
+Closing = Callable[[Transaction, int], None]
 #: Asked once, outside the commit, what is to be committed with this end.
-Conclude = Callable[[Execution], Ending]
+Conclude = Callable[[Execution], Closing]
 
 
-def nothing(_execution: Execution) -> Ending:
+def nothing(_execution: Execution) -> Closing:
     """The conclusion of an execution that nobody waits for."""
     return lambda _tx, _now: None
 
@@ -77,7 +77,7 @@ class Engine:
         progress = self._progress(loaded)
         await self._walk(job, progress)
         progress.rest()
-        await self._commit(job, progress, ending=conclude(progress.execution))
+        await self._commit(job, progress, closing=conclude(progress.execution))
         return progress.execution
 
     # -- the walk ------------------------------------------------------------------------------------------
@@ -170,9 +170,9 @@ class Engine:
             committed=frozenset(cursors),
         )
 
-    async def _commit(self, job: Job, progress: Progress, *, ending: Ending | None = None) -> None:
+    async def _commit(self, job: Job, progress: Progress, *, closing: Closing | None = None) -> None:
         asked = [wait for wait in progress.waits if wait.kind not in {WaitKind.TIMER, WaitKind.CHILD}]
-        await self._store.write(_commit, job, progress, ending, self._clock.now())
+        await self._store.write(_commit, job, progress, closing, self._clock.now())
         progress.written()
         for wait in asked:
             self._bus.publish(ExecutionPaused(progress.execution.id, wait.id, wait.prompt))
@@ -251,14 +251,14 @@ def _load(tx: Transaction, execution_id: str) -> _Loaded | None:
     )
 
 
-def _commit(tx: Transaction, job: Job, progress: Progress, ending: Ending | None, now: int) -> None:
-    """One step of an execution; with `ending` also the end of the job, and of the execution if it ended."""
-    kept = tx.jobs.settle(job, Done(), now) if ending is not None else tx.jobs.held(job)
+def _commit(tx: Transaction, job: Job, progress: Progress, closing: Closing | None, now: int) -> None:
+    """One step of an execution; with `closing` also the end of the job, and of the execution if it ended."""
+    kept = tx.jobs.settle(job, Done(), now) if closing is not None else tx.jobs.held(job)
     if not kept:
         raise LeaseLost("The job was taken away while it ran")
     progress.write(tx)
-    if ending is not None:
-        ending(tx, now)
+    if closing is not None:
+        closing(tx, now)
         if progress.ended:
             answer_parent(tx, progress.execution, now)
 

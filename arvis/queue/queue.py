@@ -208,12 +208,13 @@ class Queue:
 
     async def _tick(self) -> None:
         """Wake heads whose time has come, answer expired questions, claim, and set the timer anew."""
-        with _tried_again("look"):
+        try:
             due = await self._store.write(scripts.wake, self._expire, self._clock.now())
-            if due is not None:
-                self._set_timer(due)
-            return
-        self._set_timer(self._clock.now() + int(LOOK_SECONDS * 1000))
+        except StoreError as error:
+            _say_again("look", error)
+            due = self._clock.now() + int(LOOK_SECONDS * 1000)
+        if due is not None:
+            self._set_timer(due)
 
     def _set_timer(self, at: int) -> None:
         # Never for long: the wall clock may jump, and this timer stands still while the machine sleeps.
@@ -251,11 +252,12 @@ class Queue:
     async def _listen(self) -> None:
         """Other processes add work too: their notice, or a look every few seconds against a lost one."""
         while True:
-            with _tried_again("listen"):
+            try:
                 await self._store.wait_for_change(LOOK_SECONDS)
-                await self._tick()
-                continue
-            await self._clock.sleep(LOOK_SECONDS)
+            except StoreError as error:
+                _say_again("listen", error)
+                await self._clock.sleep(LOOK_SECONDS)
+            await self._tick()
 
     async def _prune(self) -> None:
         while True:
@@ -306,7 +308,11 @@ def _tried_again(duty: str) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
+        _say_again(duty, error)
+
+
+def _say_again(duty: str, error: StoreError) -> None:
+    log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
 
 
 def _cancelled_by_us() -> bool:

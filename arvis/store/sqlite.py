@@ -17,7 +17,7 @@ from arvis.store.scripts import store_closed
 from arvis.store.session import IdMaker, SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession, connect, told
 from arvis.store.transaction import SqlTransaction
-from arvis.store.writer import Submission, Writer, answer
+from arvis.store.writer import Submission, Writer, wake_waiters
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -114,5 +114,5 @@ class Reader(threading.Thread):
                 submission.error = told(error)
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
-            answer([submission])
+            wake_waiters([submission])
         self._connection.close()

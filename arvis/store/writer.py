@@ -88,7 +88,7 @@ class Writer(threading.Thread):
             except Exception:  # noqa: BLE001 locked, full, a bug: whatever it was, nobody of the group was answered yet
                 self._roll_back()
                 self._commit_singly(group)
-            answer(group)
+            wake_waiters(group)
             if self._changes() > (CHECKPOINT_IDLE if self._waiting.empty() else CHECKPOINT_BUSY):
                 self._checkpoint("PASSIVE")
         self._checkpoint("TRUNCATE")
@@ -160,7 +160,7 @@ class Writer(threading.Thread):
         self._changes_at_checkpoint = self._connection.total_changes
 
 
-def answer(group: list[Submission]) -> None:
+def wake_waiters(group: list[Submission]) -> None:
     """Wake each event loop once for all of its submissions."""
     for loop in {submission.loop for submission in group}:
         mine = [submission for submission in group if submission.loop is loop]

@@ -14,7 +14,7 @@ VARIANT = Variant(
         Edit(
             WRITER,
             old='        self._connection.execute("RELEASE script")\n',
-            new='        self._connection.execute("RELEASE script")\n        answer([submission])\n',
+            new='        self._connection.execute("RELEASE script")\n        wake_waiters([submission])\n',
         ),
         Edit(
             WRITER,
