@@ -144,7 +144,11 @@ def _file_too_large(most: int) -> TooLarge:
 
 def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:
     if reason == "unknown_agent":
-        return NotFound("There is no such agent.", fix="GET /api/agents lists them.", code=reason)
+        return NotFound(
+            "There is no such agent.",
+            fix="Choose one of the list of agents (GET /api/agents, or the page).",
+            code=reason,
+        )
     return Forbidden(
         f"The message was not accepted ({reason}).", fix=f"`arvis explain {message_id}` shows why.", code=reason
     )

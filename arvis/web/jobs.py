@@ -72,7 +72,10 @@ class JobRoutes:
     async def _job(self, call: Call) -> Job:
         job = await self._insights.job(call.id("job"))
         if job is None:
-            raise NotFound("There is no such job.", fix="GET /api/jobs lists them; old ones are removed in time.")
+            raise NotFound(
+                "There is no such job.",
+                fix="Look it up in the list of jobs (`arvis jobs list`, GET /api/jobs); old ones are removed in time.",
+            )
         return job
 
     async def _agents(self) -> Mapping[str, str]:

@@ -17,5 +17,5 @@ class Patience:
     sending: float = 10.0
     renewal: float = 60.0
     look: float = 5.0
-    closing: int = 5
+    closing: int = 3
     idle: int = 15

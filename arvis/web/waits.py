@@ -64,7 +64,10 @@ class WaitRoutes:
     async def _wait(self, call: Call) -> Wait:
         wait = await self._insights.wait(call.id("wait"))
         if wait is None:
-            raise NotFound("There is no such question.", fix="GET /api/waits lists the open ones.")
+            raise NotFound(
+                "There is no such question.",
+                fix="Look it up in the list of open ones (`arvis waits list`, GET /api/waits).",
+            )
         return wait
 
 
