@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
@@ -14,7 +14,9 @@ def create_database(server: str) -> str:
     name = f"arvis_crash_{secrets.token_hex(4)}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+    address = urlsplit(server)
+    # Put together by hand: `urlunsplit` drops the slashes of an address without a host.
+    return f"{address.scheme}://{address.netloc}/{name}?{address.query}"
 
 
 def drop_database(server: str, database: str) -> None:
