@@ -6,24 +6,19 @@ import getpass
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
 from arvis.cli.api import PATIENCE, Api, connect
 from arvis.cli.failures import FAILED, report
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json
 from arvis.cli.reasons import why_not
 from arvis.cli.streaming import show_while_written
 from arvis.domain.errors import ArvisError, DaemonUnreachable
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
-
-app = new_app()
-
-Text = Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The message; without it, lines of standard input.")]
-AgentSlug = Annotated[str | None, typer.Option("--agent", metavar="SLUG", help="Talk to this agent.")]
-Channel = Annotated[str | None, typer.Option("--channel", metavar="ID", help="Write in this channel.")]
 
 #: Seconds that one request waits for an answer; then it is asked again.
 _ONE_WAIT = 30
@@ -32,15 +27,20 @@ Timeline = dict[str, Any]
 Show = Callable[[Api, str, str, str], Timeline]
 
 
-@app.command()
+@click.command()
+@click.argument("text", required=False, help="The message; without it, lines of standard input.")
+@click.option("--agent", metavar="SLUG", help="Talk to this agent.")
+@click.option("--channel", metavar="ID", help="Write in this channel.")
+@json_option
+@place_options
 def chat(
     *,
-    text: Text = None,
-    agent: AgentSlug = None,
-    channel: Channel = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    data: DataFolder = None,
+    text: str | None,
+    agent: str | None,
+    channel: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
 ) -> None:
     """Send one message and print its answer, or talk line by line until the end of input."""
     api = connect(config, data)
@@ -49,7 +49,7 @@ def chat(
     if text is not None:
         _ask(api, place, text, show)
     elif _talk(api, place, show):
-        raise typer.Exit(FAILED)
+        sys.exit(FAILED)
 
 
 def _ask(api: Api, channel: str, text: str, show: Show) -> None:

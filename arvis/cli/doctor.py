@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import asdict
+from pathlib import Path
 
-import typer
+import click
 
 from arvis.cli.checks import Finding, Status, examine, failed
 from arvis.cli.failures import FAILED
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import plain, print_json
 from arvis.config import load
 from arvis.domain.errors import ConfigError
 
-app = new_app()
 
-
-@app.command()
-def doctor(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@click.command()
+@json_option
+@place_options
+def doctor(*, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Check configuration, data folder, database, daemon and versions. Exit code 1 when a check fails."""
     try:
         findings = examine(load(config, data, os.environ))
@@ -30,7 +32,7 @@ def doctor(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFold
     else:
         print(plain("\n".join(line for finding in findings for line in _lines(finding))))
     if not healthy:
-        raise typer.Exit(FAILED)
+        sys.exit(FAILED)
 
 
 def _lines(finding: Finding) -> list[str]:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
 from arvis.cli.api import Api, connect
 from arvis.cli.narrative import story, verdict
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import plain, print_json
 from arvis.domain.errors import NotFound
 
-app = new_app()
 
-MessageId = Annotated[
-    str | None, typer.Argument(metavar="[MESSAGE_ID]", help="Of a message, its answer or its job; the newest without.")
-]
-
-
-@app.command()
-def explain(
-    *, message_id: MessageId = None, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None
-) -> None:
+@click.command()
+@click.argument("message_id", required=False, help="Of a message, its answer or its job; the newest without.")
+@json_option
+@place_options
+def explain(*, message_id: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Tell why a message was answered as it was, or why it was not."""
     timeline = _timeline(connect(config, data), message_id)
     if as_json:

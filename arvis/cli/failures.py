@@ -15,6 +15,9 @@ WRONG_USE = 2
 IN_USE = 3
 UNREACHABLE = 4
 
+#: After Ctrl-C, as shells expect it.
+INTERRUPTED = 130
+
 _CODES: tuple[tuple[type[ArvisError], int], ...] = (
     (ConfigError, WRONG_USE),
     (DataFolderInUse, IN_USE),

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
 from arvis.cli.api import connect
-from arvis.cli.options import AsJson, ConfigFile, Cursor, DataFolder, Limit, new_app
+from arvis.cli.options import Commands, json_option, page_options, place_options
 from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
 from arvis.domain.jobs import JobKind, JobStatus
-
-app = new_app(help="Look at the queue, and retry, cancel or delete what is in it.")
-
-JobId = Annotated[str, typer.Argument(metavar="JOB_ID")]
-Kind = Annotated[JobKind | None, typer.Option("--kind", help="Only jobs of this kind.")]
-Status = Annotated[JobStatus | None, typer.Option("--status", help="Only jobs in this state.")]
-AgentSlug = Annotated[str | None, typer.Option("--agent", metavar="SLUG", help="Only jobs of this agent.")]
 
 _COLUMNS = ("id", "kind", "status", "agent", "attempts", "crashes", "created", "error")
 _TIMES = ("runAt", "createdAt", "startedAt", "finishedAt")
 
 
-@app.command("list")
+@click.group(cls=Commands)
+def jobs() -> None:
+    """Look at the queue, and retry, cancel or delete what is in it."""
+
+
+@jobs.command("list")
+@click.option("--kind", type=click.Choice([*map(str, JobKind)]), help="Only jobs of this kind.")
+@click.option("--status", type=click.Choice([*map(str, JobStatus)]), help="Only jobs in this state.")
+@click.option("--agent", metavar="SLUG", help="Only jobs of this agent.")
+@page_options
+@json_option
+@place_options
 def list_jobs(
     *,
-    kind: Kind = None,
-    status: Status = None,
-    agent: AgentSlug = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    data: DataFolder = None,
+    kind: str | None,
+    status: str | None,
+    agent: str | None,
+    limit: int,
+    cursor: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
 ) -> None:
     """List jobs, the newest first."""
     query = {"kind": kind, "status": status, "agent": agent, "limit": limit, "cursor": cursor}
@@ -48,8 +53,11 @@ def list_jobs(
         tell(f"There are more: --cursor {page['nextCursor']}")
 
 
-@app.command()
-def show(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@jobs.command()
+@click.argument("job_id")
+@json_option
+@place_options
+def show(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Show one job with its payload."""
     job = connect(config, data).get("api", "jobs", job_id)
     if as_json:
@@ -58,20 +66,29 @@ def show(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, d
         print_fields({**job, **{name: moment(job[name]) for name in _TIMES}})
 
 
-@app.command()
-def retry(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@jobs.command()
+@click.argument("job_id")
+@json_option
+@place_options
+def retry(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Run a failed job again."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "retry"), as_json=as_json)
 
 
-@app.command()
-def cancel(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@jobs.command()
+@click.argument("job_id")
+@json_option
+@place_options
+def cancel(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """End a job that waits or runs."""
     _print_changed(connect(config, data).post("api", "jobs", job_id, "cancel"), as_json=as_json)
 
 
-@app.command()
-def delete(*, job_id: JobId, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@jobs.command()
+@click.argument("job_id")
+@json_option
+@place_options
+def delete(*, job_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Remove a job that neither waits nor runs."""
     answer = connect(config, data).delete("api", "jobs", job_id)
     if as_json:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import click
+
 from arvis.cli.api import connect
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json
 
-app = new_app()
 
-
-@app.command()
-def login(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@click.command()
+@json_option
+@place_options
+def login(*, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Print a link that logs in to the page once, within ten minutes."""
     code = connect(config, data).post("api", "auth", "codes")
     if as_json:

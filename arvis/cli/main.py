@@ -11,11 +11,9 @@ import io
 import sys
 from typing import Any, NamedTuple
 
-import typer
-from typer.core import TyperGroup
+import click
 
-from arvis.cli.failures import exit_code, known_in, report
-from arvis.cli.options import new_app
+from arvis.cli.failures import INTERRUPTED, exit_code, known_in, report
 from arvis.domain.errors import ArvisError
 
 
@@ -37,21 +35,33 @@ COMMANDS = {
 }
 
 
-class LazyCommands(TyperGroup):
-    """The commands of the table. Typer's own classes for these methods are private, hence `Any`."""
+class LazyCommands(click.Group):
+    """The commands of the table. A module holds its command under its own name."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - its signature
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - its signature
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - its signature
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"arvis.cli.{COMMANDS[cmd_name].module}")
-        return typer.main.get_command(module.app)
+        name = COMMANDS[cmd_name].module
+        command: click.Command = getattr(importlib.import_module(f"arvis.cli.{name}"), name)
+        return command
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - its signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - its signature
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=LazyCommands)
+def arvis() -> None:
+    """AI agents on your chat platforms, on your own machine."""
 
 
 def main() -> None:
@@ -60,10 +70,8 @@ def main() -> None:
         # What a terminal's encoding lacks is shown as "?", and ends no command.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    app = new_app(cls=LazyCommands)
-    app.callback()(_arvis)
     try:
-        typer.main.get_command(app)(prog_name="arvis")
+        arvis(prog_name="arvis")
     except ArvisError as error:
         _leave([error])
     except BaseExceptionGroup as group:
@@ -71,10 +79,6 @@ def main() -> None:
         if errors is None:
             raise
         _leave(errors)
-
-
-def _arvis() -> None:
-    """AI agents on your chat platforms, on your own machine."""
 
 
 def _leave(errors: list[ArvisError]) -> None:

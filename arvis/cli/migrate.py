@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+import click
 
 from arvis.app import database_of
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json
 from arvis.config import load
 from arvis.process.clock import SystemClock
 from arvis.process.lock import lock_data_folder
 from arvis.store.opening import bring_up_to_date
 
-app = new_app()
 
-
-@app.command()
-def migrate(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:
+@click.command()
+@json_option
+@place_options
+def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Bring the database up to date; a copy is kept before. Refused while a daemon runs."""
     settings = load(config, data, os.environ)
     with lock_data_folder(settings.data_dir):

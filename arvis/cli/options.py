@@ -1,25 +1,40 @@
-"""The options that every command takes, spelled once."""
+"""The options that many commands take, spelled once, and groups that list their commands in reading order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, TypeVar
 
-import typer
+import click
 
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="The configuration (default: ./config.yaml if there).")
-]
-DataFolder = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="The data folder (default: ARVIS_DATA_DIR, then data_dir).")
-]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=200, help="At most so many.")]
-Cursor = Annotated[str | None, typer.Option("--cursor", help="Go on where the page before ended.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
-def new_app(**settings: Any) -> typer.Typer:
-    """A plain command or group: no colours, no completion, no pretty tracebacks, all of which cost start-up time."""
-    return typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, no_args_is_help=True, **settings
+def place_options(command: _Function) -> _Function:
+    """`--config` and `--data`, which every command takes."""
+    path = click.Path(path_type=Path)
+    config = click.option(
+        "--config", type=path, metavar="FILE", help="The configuration (default: ./config.yaml if there)."
     )
+    data = click.option(
+        "--data", type=path, metavar="DIR", help="The data folder (default: ARVIS_DATA_DIR, then data_dir)."
+    )
+    return config(data(command))
+
+
+def page_options(command: _Function) -> _Function:
+    """`--limit` and `--cursor`, for lists."""
+    most = click.IntRange(1, 200)
+    limit = click.option("--limit", type=most, default=50, show_default=True, help="At most so many.")
+    cursor = click.option("--cursor", help="Go on where the page before ended.")
+    return limit(cursor(command))
+
+
+class Commands(click.Group):
+    """A group whose help lists the commands as the module does; click sorts them by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - its signature
+        return list(self.commands)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from typing import Annotated
+from pathlib import Path
 
-import typer
+import click
 
 from arvis import app as daemon
-from arvis.cli.options import ConfigFile, DataFolder, new_app
+from arvis.cli.options import place_options
 from arvis.config import ALL_ROLES, load
 
-Roles = Annotated[str | None, typer.Option("--roles", metavar="LIST", help=f"Some of {','.join(ALL_ROLES)}.")]
 
-app = new_app()
-
-
-@app.command()
-def run(*, config: ConfigFile = None, data: DataFolder = None, roles: Roles = None) -> None:
+@click.command()
+@place_options
+@click.option("--roles", metavar="LIST", help=f"Some of {','.join(ALL_ROLES)}.")
+def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops at once)."""
     settings = load(config, data, _environment(roles))
     asyncio.run(daemon.run(settings, say=_say))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
+
+import click
 
 from arvis import __version__
-from arvis.cli.options import AsJson, ConfigFile, DataFolder, new_app
+from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json
 
-app = new_app()
 
-
-@app.command()
-def version(*, as_json: AsJson = False, config: ConfigFile = None, data: DataFolder = None) -> None:  # noqa: ARG001
+@click.command()
+@json_option
+@place_options
+def version(*, as_json: bool, config: Path | None, data: Path | None) -> None:  # noqa: ARG001
     """Print the version of this Arvis. (--config and --data are taken, as everywhere, and change nothing.)"""
     if as_json:
         print_json({"version": __version__, "python": platform.python_version()})

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 
 from arvis.cli.api import connect
-from arvis.cli.options import AsJson, ConfigFile, Cursor, DataFolder, Limit, new_app
+from arvis.cli.options import Commands, json_option, page_options, place_options
 from arvis.cli.printing import moment, print_json, print_table, tell
-
-app = new_app(help="List the questions that wait for a person, and answer them.")
 
 
 class Decision(StrEnum):
@@ -26,27 +25,21 @@ class Decision(StrEnum):
     ANSWER = "answer"
 
 
-WaitId = Annotated[str, typer.Argument(metavar="WAIT_ID")]
-Chosen = Annotated[Decision, typer.Argument(metavar="DECISION", help=f"One of {', '.join(Decision)}.")]
-Everything = Annotated[bool, typer.Option("--all", help="Those that are answered, too.")]
-Text = Annotated[str | None, typer.Option("--text", help="The words; needed by feedback and answer.")]
-Note = Annotated[str | None, typer.Option("--note", help="A remark that is kept with the decision.")]
-Arguments = Annotated[
-    str | None, typer.Option("--arguments", metavar="JSON", help="The changed arguments; needed by edit.")
-]
-
 _COLUMNS = ("id", "kind", "asked", "expires", "prompt", "choices", "answer")
 
 
-@app.command("list")
+@click.group(cls=Commands)
+def waits() -> None:
+    """List the questions that wait for a person, and answer them."""
+
+
+@waits.command("list")
+@click.option("--all", "everything", is_flag=True, help="Those that are answered, too.")
+@page_options
+@json_option
+@place_options
 def list_waits(
-    *,
-    everything: Everything = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    data: DataFolder = None,
+    *, everything: bool, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
     """List open questions, the newest first."""
     query = {"open": "false" if everything else "true", "limit": limit, "cursor": cursor}
@@ -59,17 +52,26 @@ def list_waits(
         tell(f"There are more: --cursor {page['nextCursor']}")
 
 
-@app.command()
+@waits.command()
+@click.argument("wait_id")
+@click.argument(
+    "decision", metavar="DECISION", type=click.Choice([*map(str, Decision)]), help=f"One of {', '.join(Decision)}."
+)
+@click.option("--text", help="The words; needed by feedback and answer.")
+@click.option("--note", help="A remark that is kept with the decision.")
+@click.option("--arguments", metavar="JSON", help="The changed arguments; needed by edit.")
+@json_option
+@place_options
 def answer(
     *,
-    wait_id: WaitId,
-    decision: Chosen,
-    text: Text = None,
-    note: Note = None,
-    arguments: Arguments = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    data: DataFolder = None,
+    wait_id: str,
+    decision: str,
+    text: str | None,
+    note: str | None,
+    arguments: str | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
 ) -> None:
     """Answer a question; the first answer wins."""
     given = {"decision": decision, "text": text, "note": note, "arguments": _object(arguments)}
@@ -98,7 +100,7 @@ def _object(text: str | None) -> Any:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise typer.BadParameter(f"is no JSON: {error}", param_hint="--arguments") from error
+        raise click.BadParameter(f"is no JSON: {error}", param_hint="--arguments") from error
     if not isinstance(found, dict):
-        raise typer.BadParameter('must be a JSON object such as {"path": "/tmp"}', param_hint="--arguments")
+        raise click.BadParameter('must be a JSON object such as {"path": "/tmp"}', param_hint="--arguments")
     return found

@@ -272,7 +272,7 @@ def test_the_version(tmp_path: Path) -> None:
 
 
 def test_the_version_pays_for_nothing_that_it_does_not_need(tmp_path: Path) -> None:
-    code = "import sys; from arvis.cli.version import app; import arvis.cli; print('\\n'.join(sys.modules))"
+    code = "import sys; from arvis.cli.version import version; import arvis.cli; print('\\n'.join(sys.modules))"
     command = [sys.executable, "-c", code]
     loaded = subprocess.run(command, cwd=tmp_path, env=environment(), check=True, capture_output=True, text=True).stdout
     assert not {"arvis.app", "arvis.config", "asyncio", "pydantic", "sqlite3", "rich"} & set(loaded.split())

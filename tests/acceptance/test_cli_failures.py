@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pty
+import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
-from tests.acceptance.daemon import Daemon, arvis, running_daemon
+from tests.acceptance.daemon import Daemon, arvis, environment, running_daemon
 
 Done = subprocess.CompletedProcess[str]
 
@@ -23,6 +27,25 @@ def complaint(done: Done, code: int) -> str:
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
+
+
+# -- 130: Ctrl-C ---------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_a_conversation_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "api-key").write_text("key")
+    command = [sys.executable, "-m", "arvis", "chat", "--data", str(tmp_path)]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path
+    ) as chat:
+        assert chat.stderr is not None
+        assert chat.stderr.read(2) == b"> ", "Python writes the prompt of `input` here"
+        chat.send_signal(signal.SIGINT)
+        _, more = chat.communicate(timeout=30)
+    os.close(ours)
+    os.close(theirs)
+    assert (chat.returncode, more) == (130, b"")
 
 
 # -- 2: wrong use or bad configuration ----------------------------------------------------------------------

@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 
 from arvis.cli import narrative, printing
 from arvis.cli.failures import exit_code, known_in
-from arvis.cli.main import COMMANDS, LazyCommands
+from arvis.cli.main import COMMANDS, arvis
 from arvis.cli.streaming import Preview
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse, SchemaTooNew
 from arvis.process.lock import lock_data_folder
@@ -125,15 +125,15 @@ def test_a_command_that_holds_the_data_folder_leaves_only_the_lock(tmp_path: Pat
 
 
 def test_every_command_takes_config_and_data_and_says_what_it_does() -> None:
-    group = typer.main.get_command(typer.Typer(cls=LazyCommands, callback=lambda: None))
-    for name, command in commands(group):
+    for name, command in commands(arvis):
         assert command.get_short_help_str(200), name
         assert {"--config", "--data"} <= {option for item in command.params for option in item.opts}, name
 
 
 def test_the_table_tells_what_the_groups_tell() -> None:
     for name in ("jobs", "waits"):
-        found: Any = LazyCommands(name="arvis").get_command(None, name)
+        found = arvis.get_command(click.Context(arvis), name)
+        assert found is not None
         assert found.help == COMMANDS[name].help
 
 

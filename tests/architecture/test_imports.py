@@ -33,7 +33,7 @@ BREACHES = [
     ("arvis.web", "import discord", "platforms"),
     ("arvis.runner", "import anthropic", "models"),
     ("arvis.app", "import uvicorn", "web"),
-    ("arvis.web", "import typer", "cli"),
+    ("arvis.web", "import click", "cli"),
     ("arvis.cli", "import yaml", "config"),
     ("arvis.app", "import apscheduler", "scheduler"),
     ("arvis.web", "import cronsim", "calendar"),
