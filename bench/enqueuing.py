@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import partial
 
 from arvis.domain.jobs import Job
 from arvis.store.session import SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 from bench.bed import Bed, add_job, open_bed
-from bench.controls import p50, raw_commits, thread_trip
+from bench.controls import RawCommits, ThreadTrip, p50, raw_commits, thread_trip
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 
@@ -104,6 +106,10 @@ async def _enqueue_rate(bed: Bed, count: int, *, in_flight: int) -> float:
     return count / (time.perf_counter() - begun)
 
 
+async def raw_and_trip(raw: RawCommits, trip: ThreadTrip) -> float:
+    return raw.once() + await trip.once()
+
+
 async def pickup(setting: Setting) -> list[Figure]:
     """From the call that adds a job to the first line of its handler, on an idle queue (p50)."""
     with raw_commits(setting.folder) as raw, thread_trip() as trip:
@@ -118,16 +124,19 @@ async def pickup(setting: Setting) -> list[Figure]:
                 await bed.store.write(add_job, bed.clock.now())
                 return await starts.get() - begun
 
-            async def control() -> float:
-                return p50([raw.once() + await trip.once() for _ in range(setting.scale.work // 10)])
-
-            async def measure() -> float:
+            async def idle_p50(once: Callable[[], Awaitable[float]]) -> float:
                 samples = []
                 for _ in range(setting.scale.work // 10):
-                    samples.append(await one())
-                    # Idle again: the job has settled, and nothing is in the writer's hands.
+                    samples.append(await once())
+                    # Idle again, the control as well: a processor that slept wakes slowly for both.
                     await asyncio.sleep(0.002)
                 return p50(samples)
+
+            async def control() -> float:
+                return await idle_p50(partial(raw_and_trip, raw, trip))
+
+            async def measure() -> float:
+                return await idle_p50(one)
 
             async with bed.queue(on_job):
                 paired = await in_turn(setting.scale.rounds, control, measure)
