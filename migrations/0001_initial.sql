@@ -1,4 +1,4 @@
--- The first schema: one text for SQLite and PostgreSQL (the runner swaps three words of DDL).
+-- The first schema: one text for SQLite and PostgreSQL (the runner swaps a few words of DDL).
 -- Ids are sortable text made in Python, times are integer milliseconds, JSON is text, flags are 0 or 1.
 -- Tables of small rows that every message writes have no rowid: their primary key is the table, one page less a write.
 

@@ -162,10 +162,6 @@ class Progress:
         """Questions that the next commit asks."""
         return self._waits
 
-    def take_facts(self) -> list[Fact]:
-        facts, self._facts = self._facts, []
-        return facts
-
     def write(self, tx: Transaction) -> None:
         """Everything since the last commit: history, state, positions, questions, children, facts."""
         tx.executions.save(self.execution)

@@ -88,7 +88,7 @@ class Queue:
         self._keep_history_ms = keep_history_ms
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._unfinished: list[Job] = []
+        self._unfinished: dict[str, Job] = {}
         self._duties: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -137,7 +137,7 @@ class Queue:
         await _end(self._duties)
         await quiet.wait()  # what the last claims brought is among the unfinished now
         self._store.attend(None)
-        await self._store.write(scripts.hand_back, [*left, *self._unfinished], self._clock.now())
+        await self._store.write(scripts.hand_back, [*left, *self._unfinished.values()], self._clock.now())
 
     def abandon(self, job_id: str) -> None:
         """Stop the task of a job that was cancelled in the store."""
@@ -155,8 +155,9 @@ class Queue:
     def _start(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
             if self._draining:
-                self._unfinished.append(job)
+                self._unfinished[job.id] = job
                 continue
+            self._unfinished.pop(job.id, None)
             # By its claim, too: it may be claimed again in the commit that postpones it, before its task has ended.
             task = asyncio.create_task(self._execute(job), name=f"{job.kind}:{job.id}")
             self._tasks[job.id, job.claim] = task
@@ -176,7 +177,7 @@ class Queue:
             log.info("lease_lost", job=job.id, kind=job.kind)
         except Exception:  # the job boundary: not even its end could be committed; the sweep will take it back
             log.exception("job_not_settled", job=job.id, kind=job.kind)
-            self._unfinished.append(job)
+            self._unfinished[job.id] = job
 
     async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         handler = self._handlers.get(job.kind)

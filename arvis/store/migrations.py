@@ -45,9 +45,6 @@ class Migration:
 class MigrationTarget(Protocol):
     """A database as the runner needs it."""
 
-    @property
-    def is_postgres(self) -> bool: ...
-
     def applied(self) -> dict[str, str]:
         """Checksums of the migrations that ran, by name (creates the table of migrations if needed)."""
         ...

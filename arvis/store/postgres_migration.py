@@ -17,8 +17,6 @@ THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, 
 class PostgresTarget:
     """`MigrationTarget` over a connection of its own. `now` in ms."""
 
-    is_postgres = True
-
     def __init__(self, *, url: str, now: int) -> None:
         self._url = url
         self._now = now

@@ -15,8 +15,6 @@ from arvis.store.session import SqliteDialect, load_queries
 class SqliteTarget:
     """`MigrationTarget` over the writing connection, before the writer owns it. `now` in ms."""
 
-    is_postgres = False
-
     def __init__(self, *, connection: sqlite3.Connection, backups: Path, now: int) -> None:
         self._connection = connection
         self._backups = backups
