@@ -10,13 +10,14 @@ import secrets
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
 import structlog
 
 from arvis.agents.agent import agent_graph
+from arvis.bridge import Bridge
 from arvis.bus import EventBus
 from arvis.config import Config, ineffective_keys
 from arvis.delivery import Deliverer
@@ -27,15 +28,18 @@ from arvis.domain.jobs import JobKind
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.graph import lifecycle
 from arvis.graph.engine import Engine
+from arvis.housekeeping import Housekeeping
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.ports.connector import Connector
 from arvis.ports.http import HttpClient
 from arvis.ports.insights import Insights
 from arvis.ports.provider import Provider
+from arvis.ports.relay import Topic
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
+from arvis.process.leases import RoleKeeper
 from arvis.process.lock import DataFolder, hold_data_folder, leave_address
 from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
@@ -44,7 +48,8 @@ from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import DEMO, Runner
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.opening import Database, bring_up_to_date, open_relay, open_store
+from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 
 log = structlog.get_logger(__name__)
@@ -65,6 +70,7 @@ class Base:
     bus: EventBus
     store: Store
     insights: Insights
+    bridge: Bridge | None
 
 
 async def run(config: Config, *, say: Callable[[str], None]) -> None:
@@ -98,12 +104,15 @@ async def _start_roles(base: Base, providers: Mapping[str, Provider], supervisor
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config = base.config
     flow = _build_flow(base, providers)
-    connectors: dict[tuple[str, str], Connector] = {}
-    web = _build_web(base, flow, supervisor) if "web" in config.roles else None
-    if web is not None:
-        connectors[web.connector.platform, web.connector.name] = web.connector
+    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
+    connectors: dict[tuple[str, str], Connector] = {(rooms.platform, rooms.name): rooms}
+    web = _build_web(base, flow, rooms, supervisor) if "web" in config.roles else None
+    if base.bridge is not None:
+        await supervisor.start(Role("notices", base.bridge.run))
     if "workers" in config.roles:
         await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
+    if "scheduler" in config.roles:
+        await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
     if web is not None:
         await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
     return web
@@ -116,11 +125,23 @@ async def _start_roles(base: Base, providers: Mapping[str, Provider], supervisor
 async def _open_base(config: Config, folder: DataFolder, clock: SystemClock, new_id: IdMaker) -> AsyncIterator[Base]:
     database = database_of(config)
     applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
-    async with open_store(database, boot=folder.boot_id, new_id=new_id) as (store, insights):
+    bus = EventBus()
+    async with (
+        open_store(database, boot=folder.boot_id, new_id=new_id) as (store, insights),
+        open_relay(database, boot=folder.boot_id) as relay,
+    ):
         if applied:
             log.info("migrated", migrations=applied)
         await store.write(_seed_agents, config, clock.now())
-        yield Base(config, folder, clock, new_id, EventBus(), store, insights)
+        bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
+        with nullcontext() if bridge is None else bridge.passing_on():
+            yield Base(config, folder, clock, new_id, bus, store, insights, bridge)
+
+
+def _topics(config: Config) -> list[Topic]:
+    """What this process wants to hear from the others."""
+    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS}
+    return [topic for role, topic in wanted.items() if role in config.roles]
 
 
 def database_of(config: Config) -> Database:
@@ -164,7 +185,7 @@ def _build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
     return MessageFlow(store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock)
 
 
-def _build_web(base: Base, flow: MessageFlow, supervisor: Supervisor) -> WebServer:
+def _build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: Supervisor) -> WebServer:
     config = base.config
     return WebServer(
         config=config.web,
@@ -175,6 +196,7 @@ def _build_web(base: Base, flow: MessageFlow, supervisor: Supervisor) -> WebServ
         insights=base.insights,
         operations=StoreOperations(store=base.store, bus=base.bus, clock=base.clock),
         store=base.store,
+        connector=rooms,
         bus=base.bus,
         clock=base.clock,
         new_token=_new_token,
@@ -201,8 +223,6 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
         lease_seconds=settings.lease_seconds,
         boot=base.folder.boot_id,
         node=base.folder.node_id,
-        keep_finished_ms=base.config.retention.finished_jobs_days * DAY_MS,
-        keep_history_ms=base.config.retention.timeline_days * DAY_MS,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await queue.start()
@@ -212,6 +232,27 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
     finally:
         forget()
         await queue.stop()
+
+
+async def _keep_house(base: Base, up: Up) -> None:
+    """The scheduler: of all processes of a database, one at a time."""
+    retention = base.config.retention
+    keeper = RoleKeeper(
+        name="scheduler",
+        store=base.store,
+        clock=base.clock,
+        owner=base.folder.boot_id,
+        node=base.folder.node_id,
+    )
+    housekeeping = Housekeeping(
+        store=base.store,
+        clock=base.clock,
+        keep_finished_ms=retention.finished_jobs_days * DAY_MS,
+        keep_history_ms=retention.timeline_days * DAY_MS,
+        back_up=None,
+    )
+    up()
+    await keeper.run(housekeeping.run)
 
 
 async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:

@@ -19,7 +19,6 @@ from arvis.store.opening import Database, bring_up_to_date, open_store
 #: The configuration's defaults.
 WORKERS = 8
 LEASE_SECONDS = 30.0
-DAY_MS = 24 * 3600 * 1000
 
 OnJob = Callable[[Job], Awaitable[None]]
 
@@ -72,8 +71,6 @@ class Bed:
             lease_seconds=LEASE_SECONDS,
             boot=self.new_id(),
             node="bench",
-            keep_finished_ms=30 * DAY_MS,
-            keep_history_ms=30 * DAY_MS,
         )
         await queue.start()
         try:

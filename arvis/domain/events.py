@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arvis.domain.messages import Address, Delivery, MessageStatus
+from arvis.domain.messages import Address, MessageStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,9 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryAdded:
-    delivery: Delivery
+    """There is something new to show in this place; whoever shows it reads it from the database."""
+
+    address: Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +57,26 @@ class ExecutionPaused:
     prompt: str
 
 
-Event = MessageReceived | TypingRequested | Delta | DeliveryAdded | StatusChanged | JobSettled | ExecutionPaused
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """A login of the dashboard is over; `session` is the hash of its cookie."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticesMissed:
+    """What other processes said may not have been heard: whoever waits for a notice looks for itself."""
+
+
+Event = (
+    MessageReceived
+    | TypingRequested
+    | Delta
+    | DeliveryAdded
+    | StatusChanged
+    | JobSettled
+    | ExecutionPaused
+    | SessionEnded
+    | NoticesMissed
+)

@@ -234,3 +234,37 @@ class Settings(Protocol):
     def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, value: str, now: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RoleLease:
+    """Who holds a role that only one process may hold; `owner` is a boot id (None: given back). `claim` counts
+    take-overs, `beat` the holder's signs of life."""
+
+    name: str
+    owner: str | None
+    node: str
+    claim: int
+    beat: int
+
+
+class RoleLeases(Protocol):
+    """No clock is compared: who wants a role watches `beat` stand still."""
+
+    def find(self, name: str) -> RoleLease | None: ...
+
+    def take(self, name: str, owner: str, node: str, seen: RoleLease | None) -> RoleLease | None:
+        """Take a role over from the lease that was seen (None: nobody ever held it); None when that has changed."""
+        ...
+
+    def renew(self, lease: RoleLease) -> bool:
+        """A sign of life; False when somebody else has taken the role."""
+        ...
+
+    def release(self, lease: RoleLease) -> None:
+        """Give the role back, if it is still held."""
+        ...
+
+    def held(self, lease: RoleLease) -> bool:
+        """Whether this lease still holds, for the scripts that it fences."""
+        ...

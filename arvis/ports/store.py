@@ -19,6 +19,7 @@ from arvis.ports.repositories import (
     Logins,
     Messages,
     Principals,
+    RoleLeases,
     Settings,
     Timeline,
     Usage,
@@ -54,6 +55,8 @@ class Transaction(Protocol):
     def logins(self) -> Logins: ...
     @property
     def settings(self) -> Settings: ...
+    @property
+    def role_leases(self) -> RoleLeases: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

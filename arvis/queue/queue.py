@@ -73,8 +73,6 @@ class Queue:
         lease_seconds: float,
         boot: str,
         node: str,
-        keep_finished_ms: int,
-        keep_history_ms: int,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -84,8 +82,6 @@ class Queue:
         self._boot = boot
         self._node = node
         self._lease_ms = int(lease_seconds * 1000)
-        self._keep_finished_ms = keep_finished_ms
-        self._keep_history_ms = keep_history_ms
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._unfinished: dict[str, Job] = {}
@@ -115,7 +111,6 @@ class Queue:
         self._store.attend(self._slots)
         await self._tick()
         self._keep(self._sweep())
-        self._keep(self._prune())
         if self._store.shared:
             self._keep(self._listen())
 
@@ -259,15 +254,6 @@ class Queue:
                 _say_again("listen", error)
                 await self._clock.sleep(LOOK_SECONDS)
             await self._tick()
-
-    async def _prune(self) -> None:
-        while True:
-            now = self._clock.now()
-            jobs_before, history_before = now - self._keep_finished_ms, now - self._keep_history_ms
-            with _tried_again("prune"):
-                while await self._store.write(scripts.prune, jobs_before, history_before):
-                    await self._clock.sleep(0.05)
-            await self._clock.sleep(3600)
 
     def _on_loop(self, call: Callable[..., None], *args: object) -> None:
         if not self._loop.is_closed():

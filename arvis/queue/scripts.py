@@ -8,8 +8,6 @@ from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import Failed, HandedBack, Job, Retry, Snooze
 from arvis.ports.store import Transaction
 
-PRUNE_SLICE = 500
-
 Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
 
 
@@ -47,13 +45,3 @@ def hand_back(tx: Transaction, jobs: Sequence[Job], now: int) -> None:
     tx.jobs.lock([job.lane for job in jobs])
     for job in jobs:
         tx.jobs.settle(job, HandedBack(), now)
-
-
-def prune(tx: Transaction, jobs_before: int, history_before: int) -> bool:
-    """Delete a slice of what is past its time; whether there may be more."""
-    gone = (
-        tx.jobs.prune(jobs_before, PRUNE_SLICE),
-        tx.executions.prune(history_before, PRUNE_SLICE // 5),
-        tx.timeline.prune(history_before, PRUNE_SLICE),
-    )
-    return gone[0] == PRUNE_SLICE or gone[1] == PRUNE_SLICE // 5 or gone[2] == PRUNE_SLICE

@@ -13,12 +13,15 @@ from typing import Any
 
 from arvis.domain.errors import ConfigError
 from arvis.ports.insights import Insights
+from arvis.ports.relay import Relay
 from arvis.ports.store import Store
 from arvis.store.blobs import Blobs
+from arvis.store.emergency import ALONE, Emergency
 from arvis.store.insights import SqlInsights
 from arvis.store.migrations import available, migrate
 from arvis.store.session import IdMaker
 from arvis.store.sqlite import SqliteStore
+from arvis.store.sqlite_errors import telling
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_reading import SqliteSnapshots
 from arvis.store.sqlite_session import connect
@@ -42,28 +45,42 @@ def bring_up_to_date(database: Database, now: int) -> list[str]:
     if database.url is not None:
         target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
-    with contextlib.closing(connect(database.file, writing=True)) as connection:
+    with telling(), contextlib.closing(connect(database.file, writing=True)) as connection:
         return migrate(SqliteTarget(connection=connection, backups=database.folder / "backups", now=now), available())
 
 
 @asynccontextmanager
-async def open_store(database: Database, *, boot: str, new_id: IdMaker) -> AsyncIterator[tuple[Store, Insights]]:
+async def open_store(
+    database: Database, *, boot: str, new_id: IdMaker, emergency: Emergency = ALONE
+) -> AsyncIterator[tuple[Store, Insights]]:
     """The store and its reading side, until the block ends; what waits then is committed first."""
     if database.url is None:
-        sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id)
+        with telling():
+            sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
         insights = SqlInsights(SqliteSnapshots(database.file))
         sqlite.start()
         store: SqliteStore = sqlite
     else:
-        store = postgres_part("postgres").PostgresStore(
-            url=database.url, name=boot, blobs=database.blobs, new_id=new_id
-        )
+        store = postgres_part("postgres").PostgresStore(url=database.url, name=boot, new_id=new_id)
         insights = SqlInsights(postgres_part("postgres_reading").PostgresSnapshots(database.url))
     try:
         yield store, insights
     finally:
         await insights.close()
         await store.stop()
+
+
+@asynccontextmanager
+async def open_relay(database: Database, *, boot: str) -> AsyncIterator[Relay | None]:
+    """The way to the other processes of this database until the block ends; None where there are none."""
+    if database.url is None:
+        yield None
+        return
+    relay = postgres_part("postgres_relay").PostgresRelay(url=database.url, name=boot)
+    try:
+        yield relay
+    finally:
+        await relay.close()
 
 
 def postgres_part(module: str) -> Any:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
@@ -22,7 +24,6 @@ from psycopg.rows import DictRow, dict_row
 from arvis.domain.errors import StoreError
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
-from arvis.store.blobs import Blobs
 from arvis.store.scripts import claim_and_commit, run_script, store_closed
 from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, load_queries
 from arvis.store.transaction import SqlTransaction
@@ -30,6 +31,7 @@ from arvis.store.transaction import SqlTransaction
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+A = ParamSpec("A")
 
 CONNECTIONS = 8
 ATTEMPTS = 20
@@ -72,14 +74,14 @@ class PostgresSession:
 
 
 class PostgresStore:
-    """`Store` on a server that other processes use, too. `name` (the boot id) marks our own notifications."""
+    """`Store` on a server that other processes use, too, which share no folder with us: blobs lie in a table. `name`
+    (the boot id) marks our own notifications."""
 
     shared = True
 
-    def __init__(self, *, url: str, name: str, blobs: Blobs, new_id: IdMaker) -> None:
+    def __init__(self, *, url: str, name: str, new_id: IdMaker) -> None:
         self._url = url
         self._name = name
-        self._blobs = blobs
         self._new_id = new_id
         self._queries = load_queries(PostgresDialect())
         self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="arvis-postgres")
@@ -132,14 +134,14 @@ class PostgresStore:
         return False
 
     async def put_blob(self, data: bytes) -> str:
-        return await self._blobs.put(data)
+        name = hashlib.sha256(data).hexdigest()
+        await self._in_thread(self._put_blob, name, data)
+        return name
 
-    async def _in_thread(
-        self, work: Callable[[Callable[[Transaction], R]], T], script: Callable[[Transaction], R]
-    ) -> T:
+    async def _in_thread(self, work: Callable[A, T], *args: A.args, **kwargs: A.kwargs) -> T:
         if self._closed:
             raise store_closed()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, script)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *args, **kwargs))
 
     # -- in the threads ------------------------------------------------------------------------------------
 
@@ -181,6 +183,16 @@ class PostgresStore:
         try:
             session.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return run_script(script, SqlTransaction(session))
+        except psycopg.Error as error:
+            raise _refused(error) from error
+        finally:
+            self._leave(session)
+
+    def _put_blob(self, name: str, data: bytes) -> None:
+        session = self._session()
+        try:
+            session.execute("put_blob", sha256=name, data=data)
+            session.commit()
         except psycopg.Error as error:
             raise _refused(error) from error
         finally:

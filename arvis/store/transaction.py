@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.jobs import SqlJobs
+from arvis.store.leases import SqlRoleLeases
 from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlTimeline, SqlUsage
 from arvis.store.people import SqlAgents, SqlLogins, SqlPrincipals, SqlSettings
 from arvis.store.session import Session
@@ -26,6 +27,7 @@ class SqlTransaction:
         self.usage = SqlUsage(session)
         self.logins = SqlLogins(session)
         self.settings = SqlSettings(session)
+        self.role_leases = SqlRoleLeases(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

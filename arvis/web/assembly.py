@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.types import ASGIApp
 
 from arvis.config.sections import Limits, Web
+from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
@@ -53,6 +54,8 @@ class Surroundings:
     insights: Insights
     operations: Operations
     store: Store
+    connector: WebConnector
+    bus: Bus
     clock: Clock
     new_token: Callable[[], str]
     roles: Callable[[], Mapping[str, bool]]
@@ -74,7 +77,7 @@ class Assembly:
 
     def __init__(self, around: Surroundings, *, login_link: Callable[[str], str]) -> None:
         self._around = around
-        self.connector = WebConnector()
+        self.connector = around.connector
         self.board = StatusBoard()
         self.metrics = Metrics(sockets=lambda: self.connector.sockets)
         self.sessions = Sessions(store=around.store, clock=around.clock, new_token=around.new_token)
@@ -116,7 +119,7 @@ class Assembly:
             gate=self._gate,
             clock=self._around.clock,
             login_link=login_link,
-            end_sockets=self.connector.end_session,
+            bus=self._around.bus,
             secure=self._around.over_tls,
         )
 

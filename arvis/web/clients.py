@@ -45,6 +45,14 @@ class Frame:
         return len(self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Look for deliveries in the database: some have come, or may have, that were not pushed here."""
+
+
+LOOK = Look()
+
+
 @dataclass(slots=True)
 class _Stream:
     """Deltas of one answer that follow one another."""
@@ -79,7 +87,7 @@ class Client:
         self.sender = sender
         self.address = address
         self.seen = 0
-        self._waiting: deque[Frame | _Stream] = deque()
+        self._waiting: deque[Frame | _Stream | Look] = deque()
         self._characters = 0
         self._hang_up: HangUp | None = None
         self._woken = asyncio.Event()
@@ -87,6 +95,12 @@ class Client:
     def push(self, item: Frame) -> None:
         self._waiting.append(item)
         self._grew(item.size)
+
+    def look(self) -> None:
+        """Deliveries came that only the database holds; they are sent in their place among what waits."""
+        if not self._waiting or self._waiting[-1] is not LOOK:
+            self._waiting.append(LOOK)
+        self._grew(0)
 
     def push_delta(self, delta: Delta) -> None:
         last = self._waiting[-1] if self._waiting else None
@@ -109,8 +123,9 @@ class Client:
         """Whether it was hung up on."""
         return self._hang_up is not None
 
-    async def next(self) -> Frame | HangUp:
-        """What to send now; a delivery that was sent before is passed over."""
+    async def next(self) -> Frame | Look | HangUp:
+        """What to send now. A delivery that was sent before is passed over; one that is not the next by its number
+        makes us look, because what lies between may be pushed later, or by nobody."""
         while True:
             while not self._waiting and self._hang_up is None:
                 self._woken.clear()
@@ -118,8 +133,12 @@ class Client:
             if self._hang_up is not None:
                 return self._hang_up
             item = self._waiting.popleft()
+            if isinstance(item, Look):
+                return item
             self._characters -= item.size
             ready = item.frame() if isinstance(item, _Stream) else item
+            if ready.seq is not None and ready.seq > self.seen + 1:
+                return LOOK
             if self.accepts(ready):
                 return ready
 

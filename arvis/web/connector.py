@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
-from arvis.domain.errors import TooMany
-from arvis.domain.events import Delta, StatusChanged, TypingRequested
+from arvis.domain.errors import StoreError, TooMany
+from arvis.domain.events import DeliveryAdded, Delta, NoticesMissed, SessionEnded, StatusChanged, TypingRequested
 from arvis.domain.messages import Address, Delivery
 from arvis.ports.bus import Bus
-from arvis.ports.connector import Capabilities, Receipt
+from arvis.ports.connector import Capabilities, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.web.clients import NO_ACCESS, Client, Frame, frame
 from arvis.web.identity import PLATFORM
@@ -24,11 +24,16 @@ from arvis.web.views import delivery_frame
 _MOST_SOCKETS = 100
 
 
-class WebConnector:
-    """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`."""
+Tell = Callable[[DeliveryAdded], Awaitable[None]]
 
-    def __init__(self) -> None:
+
+class WebConnector:
+    """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`. `tell_others` tells the
+    processes that hold further sockets (None: there are none)."""
+
+    def __init__(self, *, tell_others: Tell | None = None) -> None:
         self._rooms: dict[Address, set[Client]] = {}
+        self._tell_others = tell_others
 
     @property
     def platform(self) -> str:
@@ -47,7 +52,13 @@ class WebConnector:
         await asyncio.Event().wait()
 
     async def send(self, delivery: Delivery) -> Receipt:
+        """The others are told before this counts as sent: who dies in between leaves a job that tells them again."""
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
+        if self._tell_others is not None:
+            try:
+                await self._tell_others(DeliveryAdded(delivery.address))
+            except StoreError as error:
+                raise SendError(str(error), retry_after=1.0) from error
         return Receipt(delivery.id)
 
     @property
@@ -69,13 +80,6 @@ class WebConnector:
         if not room:
             self._rooms.pop(client.address, None)
 
-    def end_session(self, session: str) -> None:
-        """Hang up on every socket of a login that was ended."""
-        for room in self._rooms.values():
-            for client in room:
-                if client.identity.session == session:
-                    client.hang_up(NO_ACCESS, "logged out")
-
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
         """Pass on what the bus says about this platform."""
@@ -83,6 +87,9 @@ class WebConnector:
             bus.subscribe(TypingRequested, self._typing_requested),
             bus.subscribe(Delta, self._delta),
             bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(DeliveryAdded, self._delivery_added),
+            bus.subscribe(SessionEnded, self._session_ended),
+            bus.subscribe(NoticesMissed, self._notices_missed),
         ]
         try:
             yield
@@ -102,6 +109,23 @@ class WebConnector:
         if event.address in self._rooms:
             change = {"type": "status", "messageId": event.message_id, "status": event.status}
             self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+
+    def _delivery_added(self, event: DeliveryAdded) -> None:
+        for client in self._rooms.get(event.address, ()):
+            client.look()
+
+    def _session_ended(self, event: SessionEnded) -> None:
+        """Hang up on every socket of this login."""
+        for client in self._clients():
+            if client.identity.session == event.session:
+                client.hang_up(NO_ACCESS, "logged out")
+
+    def _notices_missed(self, _: NoticesMissed) -> None:
+        for client in self._clients():
+            client.look()
+
+    def _clients(self) -> Iterator[Client]:
+        return (client for room in self._rooms.values() for client in room)
 
     def _push(self, address: Address, item: Frame) -> None:
         for client in self._rooms.get(address, ()):

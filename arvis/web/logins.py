@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
+from arvis.domain.events import SessionEnded
+from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.gate import Gate
@@ -16,8 +18,7 @@ from arvis.web.sessions import CODE_LIFE_MS, LIFE_MS, Sessions
 
 
 class LoginRoutes:
-    """`login_link` makes the address that carries a code in its fragment; `end_sockets` closes the sockets of a
-    session (by its hash); `secure` marks the cookie for HTTPS only."""
+    """`login_link` makes the address that carries a code in its fragment; `secure` marks the cookie for HTTPS only."""
 
     def __init__(
         self,
@@ -27,7 +28,7 @@ class LoginRoutes:
         gate: Gate,
         clock: Clock,
         login_link: Callable[[str], str],
-        end_sockets: Callable[[str], None],
+        bus: Bus,
         secure: bool,
     ) -> None:
         self._sessions = sessions
@@ -35,7 +36,7 @@ class LoginRoutes:
         self._gate = gate
         self._clock = clock
         self._login_link = login_link
-        self._end_sockets = end_sockets
+        self._bus = bus
         self._secure = secure
 
     def endpoints(self) -> list[Endpoint]:
@@ -62,7 +63,7 @@ class LoginRoutes:
         response = answer({"ok": True})
         if call.identity.session is not None:
             await self._sessions.end(call.identity.session)
-            self._end_sockets(call.identity.session)
+            self._bus.publish(SessionEnded(call.identity.session))
             self._set_cookie(response, "", 0)
         return response
 

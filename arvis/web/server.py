@@ -43,6 +43,7 @@ class WebServer:
         insights: Insights,
         operations: Operations,
         store: Store,
+        connector: WebConnector,
         bus: Bus,
         clock: Clock,
         new_token: Callable[[], str],
@@ -59,6 +60,8 @@ class WebServer:
             insights=insights,
             operations=operations,
             store=store,
+            connector=connector,
+            bus=bus,
             clock=clock,
             new_token=new_token,
             roles=roles,
@@ -71,11 +74,6 @@ class WebServer:
         self._listening = contextlib.ExitStack()
         self._serving: asyncio.Task[None] | None = None
         self._port = config.port
-
-    @property
-    def connector(self) -> WebConnector:
-        """Where deliveries to the platform `web` go."""
-        return self._parts.connector
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:

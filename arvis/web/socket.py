@@ -18,7 +18,7 @@ from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.web.bodies import SMALL, BodyLimit, Fields, parse_fields
-from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, frame
+from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, Look, frame
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import Failure, attempt
@@ -123,14 +123,16 @@ class SocketRoute:
         client = greeting.client
         last = await self._insights.last_seq(client.address)
         await self._send(socket, frame({"type": "auth_ok", "clientId": client.id, "seq": last}))
-        if greeting.last_seq is not None:
-            # A client may be ahead of a database that was restored; what it has seen then means nothing.
-            client.seen = min(greeting.last_seq, last)
-            await self._replay(socket, client)
+        # Who names no number wants none of the past. A client may be ahead of a database that was restored; what it
+        # has seen then means nothing.
+        client.seen = last if greeting.last_seq is None else min(greeting.last_seq, last)
+        await self._replay(socket, client)
         while True:
             match await client.next():
                 case Frame() as item:
                     await self._send(socket, item)
+                case Look():
+                    await self._replay(socket, client)
                 case HangUp(code, reason):
                     async with asyncio.timeout(self._patience.sending):
                         await socket.close(code, reason)

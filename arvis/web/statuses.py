@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 
-from arvis.domain.events import StatusChanged
+from arvis.domain.events import NoticesMissed, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 from arvis.ports.bus import Bus
 
@@ -47,18 +47,20 @@ class StatusBoard:
     def listening(self, bus: Bus) -> Iterator[None]:
         """Hear the bus."""
         self._closed = False
-        unsubscribe = bus.subscribe(StatusChanged, self._status_changed)
+        subscriptions = [
+            bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(NoticesMissed, lambda _: self._wake_all()),
+        ]
         try:
             yield
         finally:
-            unsubscribe()
+            for unsubscribe in subscriptions:
+                unsubscribe()
 
     def close(self) -> None:
         """The server stops: nobody waits any longer."""
         self._closed = True
-        for watches in self._watches.values():
-            for watch in watches:
-                watch.wake(close=True)
+        self._wake_all(close=True)
 
     @contextlib.contextmanager
     def watch(self, message_id: str) -> Iterator[Watch]:
@@ -72,6 +74,11 @@ class StatusBoard:
             watches.discard(watch)
             if not watches:
                 self._watches.pop(message_id, None)
+
+    def _wake_all(self, *, close: bool = False) -> None:
+        for watches in self._watches.values():
+            for watch in watches:
+                watch.wake(close=close)
 
     def _status_changed(self, event: StatusChanged) -> None:
         if event.status in RESTING:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).parents[2]
-READY = re.compile(r"Arvis is ready at (http://127\.0\.0\.1:\d+)\n")
+READY = re.compile(r"Arvis is ready(?: at (http://127\.0\.0\.1:\d+))?\n")
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#login=[\w-]+")
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
@@ -45,7 +45,8 @@ def arvis(
 
 class Daemon:
     """One data folder (`folder/data`), any number of lives, each on a port of its own. `settings` are further
-    environment variables. `login_link` is what the very first start prints, "" when it was not the first."""
+    environment variables. `url` is "" for a process without the web; `login_link` is what the very first start prints, ""
+    when it was not the first."""
 
     def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
@@ -75,8 +76,8 @@ class Daemon:
                 stderr=log,
                 text=True,
             )
-        self.url = self._line(READY)[1]
-        self.login_link = self._line(LINK)[0] if first else ""
+        self.url = self._line(READY)[1] or ""
+        self.login_link = self._line(LINK)[0] if first and self.url else ""
 
     def stop(self) -> str:
         """SIGTERM, which must end it with 0; what else it wrote to standard output."""

@@ -143,8 +143,6 @@ def make_queue(
         lease_seconds=30,
         boot=boot,
         node=node,
-        keep_finished_ms=86_400_000,
-        keep_history_ms=86_400_000,
     )
 
 

@@ -42,7 +42,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 UNIT_SECONDS = 60
-DAY_MS = 24 * 3600 * 1000
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 
@@ -156,8 +155,6 @@ class House:
             lease_seconds=30,
             boot=boot,
             node="node",
-            keep_finished_ms=DAY_MS,
-            keep_history_ms=DAY_MS,
         )
 
     # -- life ----------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def answered(tx: Transaction, address: Address) -> Delivery:
 async def answer(site: Site, address: Address) -> Delivery:
     """The row first, the push second, as the flow does it."""
     delivery = await site.store.write(answered, address)
-    await site.server.connector.send(delivery)
+    await site.connector.send(delivery)
     return delivery
 
 

@@ -115,8 +115,10 @@ async def test_a_chat_key_hears_its_own_channel_only(site: Site) -> None:
         await socket.until("ack")
         thread = site.inbox.received[0].address.thread
         assert thread.startswith("key-")
-        await site.server.connector.send(a_delivery(1, web_address("dashboard-agent-helper"), content="not yours"))
-        await site.server.connector.send(a_delivery(2, web_address("dashboard-agent-helper", thread), content="yours"))
+        await site.connector.send(a_delivery(1, web_address("dashboard-agent-helper"), content="not yours"))
+        mine = a_delivery(2, web_address("dashboard-agent-helper", thread), content="yours")
+        site.insights.deliveries[mine.address] = [mine]
+        await site.connector.send(mine)
         assert (await socket.until("message"))["content"] == "yours"
 
 
@@ -137,7 +139,7 @@ async def test_everything_of_a_channel_is_pushed(site: Site) -> None:
         assert await socket.until("delta") == {"type": "delta", "messageId": "m1", "offset": 0, "text": "Hel"}
         site.bus.publish(StatusChanged(ROOM, "m1", MessageStatus.FAILED, "poison"))
         assert await socket.receive() == {"type": "status", "messageId": "m1", "status": "failed", "reason": "poison"}
-        receipt = await site.server.connector.send(a_delivery(1, ROOM))
+        receipt = await site.connector.send(a_delivery(1, ROOM))
         assert receipt.platform_id == "d1"
         assert await socket.receive() == {
             "type": "message", "channelId": "room", "content": "answer 1", "messageId": "reply1", "replyTo": "m1",
@@ -149,7 +151,7 @@ async def test_everything_of_a_channel_is_pushed(site: Site) -> None:
 
 
 async def test_a_delivery_nobody_hears_is_sent(site: Site) -> None:
-    assert (await site.server.connector.send(a_delivery(1, ROOM))).platform_id == "d1"
+    assert (await site.connector.send(a_delivery(1, ROOM))).platform_id == "d1"
 
 
 async def test_what_was_missed_is_replayed_once_and_in_order(site: Site) -> None:
@@ -157,8 +159,8 @@ async def test_what_was_missed_is_replayed_once_and_in_order(site: Site) -> None
     async with site.socket(channelId="room", lastSeq=40) as socket:
         assert socket.greeting["seq"] == 250
         assert [(await socket.until("message"))["seq"] for _ in range(210)] == list(range(41, 251))
-        await site.server.connector.send(a_delivery(250, ROOM))
-        await site.server.connector.send(a_delivery(251, ROOM))
+        await site.connector.send(a_delivery(250, ROOM))
+        await site.connector.send(a_delivery(251, ROOM))
         assert (await socket.until("message"))["seq"] == 251
 
 
@@ -169,9 +171,9 @@ async def test_what_arrives_during_a_replay_is_not_lost_and_not_doubled(site: Si
         await site.insights.replaying.wait()
         for seq in (2, 3):
             site.insights.deliveries[ROOM].append(a_delivery(seq, ROOM))
-            await site.server.connector.send(a_delivery(seq, ROOM))
+            await site.connector.send(a_delivery(seq, ROOM))
         site.insights.during_replay.set()
-        await site.server.connector.send(a_delivery(4, ROOM))
+        await site.connector.send(a_delivery(4, ROOM))
         assert [(await socket.until("message"))["seq"] for _ in range(4)] == [1, 2, 3, 4]
 
 
@@ -179,7 +181,7 @@ async def test_the_past_is_not_replayed_unasked(site: Site) -> None:
     site.insights.deliveries[ROOM] = [a_delivery(1, ROOM)]
     async with site.socket(channelId="room") as socket:
         assert socket.greeting["seq"] == 1
-        await site.server.connector.send(a_delivery(2, ROOM))
+        await site.connector.send(a_delivery(2, ROOM))
         assert (await socket.receive())["seq"] == 2
 
 
@@ -187,7 +189,7 @@ async def test_a_client_ahead_of_a_restored_database_hears_new_answers(site: Sit
     site.insights.deliveries[ROOM] = [a_delivery(1, ROOM)]
     async with site.socket(channelId="room", lastSeq=90) as socket:
         assert socket.greeting["seq"] == 1
-        await site.server.connector.send(a_delivery(2, ROOM))
+        await site.connector.send(a_delivery(2, ROOM))
         assert (await socket.receive())["seq"] == 2
 
 
@@ -271,7 +273,7 @@ async def test_a_click_is_a_message(site: Site, data: dict[str, Any], content: s
 async def flood(site: Site, quick: Socket) -> None:
     """More than sockets and server hold for a client that does not read; another one of the channel reads it all."""
     for seq in range(1, 121):
-        await site.server.connector.send(a_delivery(seq, ROOM, content="x" * 200_000))
+        await site.connector.send(a_delivery(seq, ROOM, content="x" * 200_000))
         assert (await quick.until("message"))["seq"] == seq
 
 
@@ -300,7 +302,7 @@ async def test_a_client_that_takes_nothing_is_given_up(tmp_path: Path) -> None:
     ):
         slow.connection.transport.pause_reading()
         await flood(site, quick)
-        await eventually(lambda: site.server.connector.sockets == 1)
+        await eventually(lambda: site.connector.sockets == 1)
         before = len(site.server._uvicorn.server_state.connections)
         await eventually(lambda: len(site.server._uvicorn.server_state.connections) < before)
         assert await drained(slow) == 1006
@@ -308,9 +310,9 @@ async def test_a_client_that_takes_nothing_is_given_up(tmp_path: Path) -> None:
 
 async def test_a_vanished_client_leaves_no_trace(site: Site) -> None:
     async with site.socket(channelId="room") as socket:
-        assert site.server.connector.sockets == 1
+        assert site.connector.sockets == 1
         socket.connection.transport.abort()
-        await eventually(lambda: site.server.connector.sockets == 0)
+        await eventually(lambda: site.connector.sockets == 0)
 
 
 async def test_logging_out_closes_the_sockets_of_that_login(site: Site) -> None:
@@ -385,7 +387,7 @@ async def test_stopping_closes_sockets_with_1012_and_leaves_no_task(tmp_path: Pa
 
 
 async def test_the_connector_keeps_its_port(site: Site) -> None:
-    connector = site.server.connector
+    connector = site.connector
     assert (connector.platform, connector.name) == ("web", "web")
     assert (connector.capabilities.text_limit, connector.capabilities.safe_resend) == (None, True)
     inbox: Inbox = site.inbox

@@ -24,6 +24,7 @@ from arvis.domain.messages import MessageStatus, Principal
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
 from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience
 from arvis.web.schemas import ERROR
 from arvis.web.server import PAGE_FOLDER, WebServer
@@ -72,6 +73,7 @@ class Site:
     inbox: ScriptedInbox
     insights: ScriptedInsights
     operations: ScriptedOperations
+    connector: WebConnector
     roles: dict[str, bool] = field(default_factory=lambda: {"web": True})
 
     @property
@@ -195,17 +197,18 @@ async def running_site(
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
+        connector = WebConnector()
         server = WebServer(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
             daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
-            operations=operations, store=store, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16),
+            operations=operations, store=store, connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16),
             roles=lambda: roles, patience=patience, page_folder=page_folder,
         )  # fmt: skip
         await server.start()
         stack.push_async_callback(server.stop)
         http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
         await stack.enter_async_context(http)
-        yield Site(server, http, store, bus, clock, inbox, insights, operations, roles)
+        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, roles)
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:

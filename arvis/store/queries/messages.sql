@@ -82,7 +82,11 @@ INSERT INTO conversations (
 UPDATE conversations SET turns = turns + 1, last_message_at = :now WHERE id = :id RETURNING turns;
 
 -- name: next_seq
-INSERT INTO channels (platform, connector, channel, seq) VALUES (:platform, :connector, :channel, 1)
+-- A new channel begins above the numbers that it may have had before a restore (see `raise_seqs`).
+INSERT INTO channels (platform, connector, channel, seq) VALUES (
+    :platform, :connector, :channel,
+    COALESCE((SELECT CAST(value AS BIGINT) FROM settings WHERE key = 'restored_at'), 0) + 1
+)
 ON CONFLICT (platform, connector, channel) DO UPDATE SET seq = channels.seq + 1
 RETURNING seq;
 
@@ -111,3 +115,7 @@ INSERT INTO usage (
     :id, :execution_id, :job_id, :agent_id, :account, :provider, :model, :input_tokens, :output_tokens,
     :cost_micros, :started_at, :duration_ms, :error, :detail
 );
+
+-- name: put_blob
+-- Only on PostgreSQL, whose processes share no folder; the same bytes are stored once.
+INSERT INTO blobs (sha256, data) VALUES (:sha256, :data) ON CONFLICT (sha256) DO NOTHING;
