@@ -6,19 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture in a prompt: PNG, JPEG, GIF or WebP."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a prompt. `role` is `user` or `assistant`."""
+    """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may ask for tools (`calls`); the
+    user's turn behind it then begins with their `outputs`, one for each call. Pictures come from users only."""
 
     role: str
     content: str
+    images: tuple[Image, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    outputs: tuple[ToolOutput, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """What a model is asked. `model` is without provider prefix (None: the account's own); `max_bytes` bounds
-    the reply; `agent_name` lets the demo provider introduce itself."""
+    the reply; `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for
+    providers that keep a folder for each."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -26,11 +41,14 @@ class RunRequest:
     agent_name: str
     max_tokens: int = 4096
     max_bytes: int = 262_144
+    tools: tuple[ToolSpec, ...] = ()
+    conversation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came back. Token counts are None where the provider does not report them."""
+    """What came back: text, or `calls` of tools with or without some. Token counts are None where the provider does
+    not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it."""
 
     content: str
     model: str
@@ -40,13 +58,17 @@ class RunResult:
     output_tokens: int | None = None
     stop_reason: str = "end"
     truncated: bool = False
+    calls: tuple[ToolCall, ...] = ()
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in self.__slots__}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "calls": [call.to_json() for call in self.calls]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunResult:
-        return cls(**data)
+        return cls(**{**data, "calls": tuple(ToolCall.from_json(call) for call in data.get("calls", ()))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +85,7 @@ class ModelCall:
     input_tokens: int = 0
     output_tokens: int = 0
     cost_micros: int = 0
+    cached_tokens: int = 0
     error: str | None = None
     detail: str | None = None
 

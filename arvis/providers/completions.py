@@ -6,12 +6,13 @@ runner may try again, and never a crash. What is missing (usage, model) is left 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.providers import failures
+from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText
 
 _MOST_TOKENS = 1 << 31
@@ -28,18 +29,21 @@ class Choice:
     text: str = ""
     refusal: str = ""
     finish_reason: str | None = None
+    tool_calls: Sequence[object] = ()
 
 
 class Answer:
     """One answer while its documents arrive. `finished` is True once a finish reason was given."""
 
-    def __init__(self, *, reply: ReplyText, account: Account) -> None:
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
         self.account = account
         self.finished = False
         self._reply = reply
+        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
         self._model: str | None = None
         self._input_tokens: int | None = None
         self._output_tokens: int | None = None
+        self._cached_tokens = 0
         self._refusal = ""
         self._stop_reason = "end"
 
@@ -54,6 +58,8 @@ class Answer:
         choice = self._choice(document.get("choices"), part)
         if len(self._refusal) < _LONGEST_REFUSAL:
             self._refusal += choice.refusal[:_LONGEST_REFUSAL]
+        for number, call in enumerate(choice.tool_calls):
+            self._take_call(number, call)
         if choice.finish_reason is not None:
             self._finish(choice.finish_reason)
         return self._reply.add(choice.text)
@@ -68,6 +74,8 @@ class Answer:
                 input_tokens=self._input_tokens,
                 output_tokens=self._output_tokens,
                 stop_reason=self._stop_reason,
+                calls=self._calls.result(),
+                cached_tokens=self._cached_tokens,
             )
         except ProviderError:
             if not self._refusal:
@@ -83,6 +91,9 @@ class Answer:
             case {"prompt_tokens": prompt, "completion_tokens": completion}:
                 self._input_tokens = _count(prompt)
                 self._output_tokens = _count(completion)
+        match document.get("usage"):
+            case {"prompt_tokens_details": {"cached_tokens": cached}}:
+                self._cached_tokens = _count(cached) or 0
 
     def _choice(self, choices: object, part: str) -> Choice:
         match choices:
@@ -95,7 +106,26 @@ class Answer:
                         text=self._string(content.get("content")),
                         refusal=self._string(content.get("refusal")),
                         finish_reason=self._string(first.get("finish_reason")) or None,
+                        tool_calls=self._list(content.get("tool_calls")),
                     )
+        raise failures.unreadable(self.account, "its choices have a wrong type")
+
+    def _take_call(self, number: int, call: object) -> None:
+        """A whole call, or a piece of the one that `index` numbers."""
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(call, Mapping) or not isinstance(function, Mapping):
+            raise failures.unreadable(self.account, "its tool calls have a wrong type")
+        index = call.get("index")
+        self._calls.add(
+            index if isinstance(index, int) else number,
+            id=self._string(call.get("id")),
+            name=self._string(function.get("name")),
+            arguments=self._string(function.get("arguments")),
+        )
+
+    def _list(self, value: object) -> Sequence[object]:
+        if value is None or isinstance(value, list):
+            return value or ()
         raise failures.unreadable(self.account, "its choices have a wrong type")
 
     def _string(self, value: object) -> str:

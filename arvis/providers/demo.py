@@ -15,6 +15,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
+from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText
 
 _DIRECTIVE = re.compile(r"[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
@@ -65,30 +66,33 @@ class DemoProvider:
         return await self._answer(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text))
 
     async def _answer(self, request: RunRequest, account: Account, reply: ReplyText) -> RunResult:
-        user_text = newest_user_text(request)
+        asked = newest_user_text(request)
+        calls = CallDrafts(account=account, max_bytes=request.max_bytes)
         parts: list[Said] = []
-        for directive in directives(user_text):
-            said = await self._obey(directive)
+        for directive in directives(asked):
+            said = await self._obey(directive, request, calls)
             if said is not None:
                 _send(reply, said.text if not parts else f"\n{said.text}")
                 parts.append(said)
-        if not parts:
-            parts.append(_greeting(request.agent_name, user_text))
+        if not parts and not calls:
+            parts.append(_greeting(request.agent_name, asked))
             _send(reply, parts[0].text)
         input_tokens = sum(len(turn.content.split()) for turn in request.turns)
+        output_tokens = sum(part.tokens for part in parts)
         return reply.result(
-            request, account, input_tokens=input_tokens, output_tokens=sum(part.tokens for part in parts)
+            request, account, input_tokens=input_tokens, output_tokens=output_tokens, calls=calls.result()
         )
 
-    async def _obey(self, directive: Directive) -> Said | None:
-        """What this directive adds to the reply, None when it only takes time. Raises what it is told to."""
+    async def _obey(self, directive: Directive, request: RunRequest, calls: CallDrafts) -> Said | None:
+        """What this directive adds to the reply, None when it only takes time or calls a tool. Raises what it is told
+        to."""
         match directive.verb:
             case "say":
                 return _said(directive.argument.replace("\\n", "\n"))
             case "tokens":
                 return _so_many_words(directive.argument)
             case "tool":
-                return _said("I am the demo and have no tools yet, sorry: they arrive in a later version.")
+                return _use_tool(directive.argument, request, calls)
             case "fail":
                 raise _failure(directive.argument)
             case _:
@@ -97,7 +101,22 @@ class DemoProvider:
 
 
 def newest_user_text(request: RunRequest) -> str:
-    return next((turn.content for turn in reversed(request.turns) if turn.role == "user"), "")
+    """What a person wrote last; the outputs of tools are turns of the user, too."""
+    return next((turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs), "")
+
+
+def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> Said | None:
+    """Ask for the tool; once it has answered, say what it gave."""
+    name, _, arguments = argument.strip().partition(" ")
+    if request.turns and request.turns[-1].outputs:
+        named = {call.id: call.name for turn in request.turns for call in turn.calls}
+        outputs = [output for output in request.turns[-1].outputs if named.get(output.call_id) == name]
+        return _said("\n".join(f"{name}: {output.content}" for output in outputs)) if outputs else None
+    if name not in {tool.name for tool in request.tools}:
+        return _said(f"I have no tool {name}.")
+    number = len(calls)
+    calls.add(number, id=f"demo_{number}", name=name, arguments=arguments)
+    return None
 
 
 def directives(text: str) -> list[Directive]:

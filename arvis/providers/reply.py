@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.tools import ToolCall
 
 
 class ReplyText:
@@ -46,11 +47,14 @@ class ReplyText:
         input_tokens: int | None = None,
         output_tokens: int | None = None,
         stop_reason: str = "end",
+        calls: tuple[ToolCall, ...] = (),
+        cached_tokens: int = 0,
+        written_tokens: int = 0,
     ) -> RunResult:
         """The finished reply. `model` is what the vendor says it used. Raises `ProviderError` of kind
-        `empty` when there is nothing to show."""
+        `empty` when there is nothing to show and no tool to call."""
         content = "".join(self._pieces)
-        if not content.strip():
+        if not content.strip() and not calls:
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return RunResult(
             content=content,
@@ -61,4 +65,7 @@ class ReplyText:
             output_tokens=output_tokens,
             stop_reason=stop_reason,
             truncated=self.truncated,
+            calls=calls,
+            cached_tokens=cached_tokens,
+            written_tokens=written_tokens,
         )

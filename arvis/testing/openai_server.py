@@ -90,6 +90,49 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsTools:
+    """An answer that asks for tools: pairs of a name and the arguments as text. Streamed, the arguments come in
+    pieces of seven characters, the calls one after the other."""
+
+    calls: tuple[tuple[str, str], ...]
+    text: str = ""
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        if received.wants_stream:
+            return await _send(received.http, self._events(received.document.get("model")), headers=SSE_HEADERS)
+        message = {
+            "role": "assistant",
+            "content": self.text or None,
+            "tool_calls": [self._call(n) for n in self._numbers],
+        }
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "tool_calls"}
+        document = _envelope("chat.completion", received.document.get("model")) | {"choices": [choice]}
+        return await _send(received.http, [json.dumps(document).encode()], headers={"Content-Type": "application/json"})
+
+    @property
+    def _numbers(self) -> range:
+        return range(len(self.calls))
+
+    def _call(self, number: int) -> dict[str, Any]:
+        name, arguments = self.calls[number]
+        return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+    def _events(self, model: object) -> Iterable[bytes]:
+        if self.text:
+            yield chunk_event(model, {"content": self.text})
+        for number in self._numbers:
+            begin = self._call(number)
+            arguments = begin["function"]["arguments"]
+            begin["function"] = {**begin["function"], "arguments": ""}
+            yield chunk_event(model, {"tool_calls": [{"index": number, **begin}]})
+            for start in range(0, len(arguments), 7):
+                piece = {"index": number, "function": {"arguments": arguments[start : start + 7]}}
+                yield chunk_event(model, {"tool_calls": [piece]})
+        yield chunk_event(model, {}, finish_reason="tool_calls")
+        yield b"data: [DONE]\n\n"
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """An error answer with the format's error object."""
 

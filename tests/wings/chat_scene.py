@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -12,12 +12,14 @@ import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
+from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
-from arvis.providers.openai import VENDORS, ChatCompletionsProvider
+from arvis.providers.openai import ChatCompletionsProvider, create
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import (
     SSE_HEADERS,
     Behaviour,
+    CallsTools,
     Failure,
     Hang,
     OpenAIServer,
@@ -67,6 +69,10 @@ class Scene:
         }
         return self.then(failures[kind])
 
+    def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
+        spec = ToolSpec(name, "Look up a word.", {"type": "object"})
+        return replace(self.then(CallsTools(((name, json.dumps(arguments)),))), tools=(spec,))
+
     def hang(self) -> RunRequest:
         return self.then(Hang())
 
@@ -99,9 +105,7 @@ class Scene:
 @asynccontextmanager
 async def open_scene(name: str = "openai", timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
     async with openai_server() as server, open_http_client() as http:
-        provider = ChatCompletionsProvider(
-            name=name, vendor=VENDORS[name], http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts()
-        )
+        provider = create(name=name, http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts())
         yield Scene(server, provider)
 
 

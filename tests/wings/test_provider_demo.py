@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.providers.demo import DemoProvider
 from arvis.testing.clock import SteppedClock, StoppedClock
 from arvis.testing.conformance.provider import ProviderConformance
@@ -36,6 +40,10 @@ class DemoScene:
 
     def fail(self, kind: ProviderErrorKind) -> RunRequest:
         return ask(f"demo: fail {kind}")
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
+        spec = ToolSpec(name, "Look up a word.", {"type": "object"})
+        return replace(ask(f"demo: tool {name} {json.dumps(arguments)}"), tools=(spec,))
 
     def hang(self) -> RunRequest:
         return ask("demo: sleep 60")
@@ -121,10 +129,22 @@ async def test_tokens_are_reported() -> None:
     assert result.input_tokens == 5
 
 
-async def test_tools_are_declined_politely() -> None:
+async def test_a_tool_that_it_does_not_have_is_declined() -> None:
     content = (await reply('demo: tool weather {"city": "Bern"}')).content
-    assert "tools" in content
-    assert "demo" in content
+    assert content == "I have no tool weather."
+
+
+async def test_a_tool_is_called_and_what_it_gave_is_said() -> None:
+    provider = DemoProvider(clock=SteppedClock())
+    request = replace(ask('demo: say Wait.\ndemo: tool sum {"of": [1, 2]}'), tools=(ToolSpec("sum", "", {}),))
+    first = await provider.complete(request, ACCOUNT)
+    assert first.content == "Wait."
+    assert [(call.name, call.arguments) for call in first.calls] == [("sum", {"of": [1, 2]})]
+    called = Turn("assistant", first.content, calls=first.calls)
+    gave = Turn("user", "", outputs=(ToolOutput(first.calls[0].id, "3"),))
+    second = await provider.complete(replace(request, turns=(*request.turns, called, gave)), ACCOUNT)
+    assert second.content == "Wait.\nsum: 3"
+    assert not second.calls
 
 
 async def test_a_huge_number_of_tokens_costs_no_memory() -> None:

@@ -7,18 +7,23 @@ nothing else, no secret in a text, and a cancellation that gets through at once.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest
+from arvis.domain.runs import Account, RunRequest, Turn
+from arvis.domain.tools import ToolOutput
 from arvis.ports.provider import StreamingProvider
 
 #: More bytes than characters, so that a limit in bytes cuts inside a character.
 TEXT = "Grüße aus Zürich, 東京 and 🚀 space.\nA second line."
+
+
+ARGUMENTS: Mapping[str, Any] = {"word": "Straße 東京 🚀", "deep": {"list": [1, 2.5, None, True, ""]}}
 
 
 class ProviderScene(Protocol):
@@ -39,6 +44,10 @@ class ProviderScene(Protocol):
         """Make the vendor fail the next call in this way; the request to make."""
         ...
 
+    def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
+        """Make the vendor answer the next call by asking for this tool, which the request offers."""
+        ...
+
     def hang(self) -> RunRequest:
         """Make the vendor never answer the next call; the request to make."""
         ...
@@ -57,6 +66,7 @@ class ProviderConformance:
     some way."""
 
     kinds: frozenset[ProviderErrorKind] = frozenset(ProviderErrorKind)
+    calls_tools = True
 
     def scene(self) -> AbstractAsyncContextManager[ProviderScene]:
         raise NotImplementedError("a subclass gives the scene")
@@ -87,6 +97,28 @@ class ProviderConformance:
                 for error in (whole.value, streamed.value):
                     assert error.what
                     assert scene.account.api_key is None or scene.account.api_key not in error.what
+
+    async def test_a_call_of_a_tool_is_read_whole(self) -> None:
+        if not self.calls_tools:
+            pytest.skip("this provider keeps its tools to itself")
+        async with self.scene() as scene:
+            whole = await scene.provider.complete(scene.call("look_up", ARGUMENTS), scene.account)
+            streamed = await scene.provider.stream(scene.call("look_up", ARGUMENTS), scene.account, ignore)
+            for result in (whole, streamed):
+                assert [(call.name, call.arguments) for call in result.calls] == [("look_up", ARGUMENTS)]
+                assert result.calls[0].id
+
+    async def test_what_a_tool_gave_goes_back_to_the_model(self) -> None:
+        if not self.calls_tools:
+            pytest.skip("this provider keeps its tools to itself")
+        async with self.scene() as scene:
+            first = scene.call("look_up", ARGUMENTS)
+            asked = await scene.provider.complete(first, scene.account)
+            called = Turn("assistant", asked.content, calls=asked.calls)
+            gave = Turn("user", "", outputs=tuple(ToolOutput(call.id, TEXT) for call in asked.calls))
+            turns = (*scene.say(TEXT).turns, *first.turns[-1:], called, gave)
+            answer = await scene.provider.complete(replace(first, turns=turns), scene.account)
+            assert TEXT in answer.content
 
     async def test_a_failure_leaves_nothing_behind(self) -> None:
         async with self.scene() as scene:

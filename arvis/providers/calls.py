@@ -1,0 +1,86 @@
+"""The tool calls of a reply while they arrive, in one piece or many: bounded, each with an id of its own.
+
+What the model wrote for arguments is read here and judged elsewhere: text that is not an object stays as it is, so
+that the model can be told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.runs import Account
+from arvis.domain.tools import ToolCall
+from arvis.providers import failures
+
+_MOST_CALLS = 64
+_LONGEST_NAME = 128
+_LONGEST_ID = 256
+
+
+@dataclass(slots=True)
+class _Draft:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class CallDrafts:
+    """Collects up to 64 calls and `max_bytes` of arguments. Raises `ProviderError` for more, and for what no call can
+    be made of."""
+
+    def __init__(self, *, account: Account, max_bytes: int) -> None:
+        self._account = account
+        self._left = max_bytes
+        self._drafts: dict[object, _Draft] = {}
+
+    def __len__(self) -> int:
+        return len(self._drafts)
+
+    def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "") -> None:  # noqa: A002 - its name
+        """The next piece of the call that the vendor numbers `key`; id and name come whole, once."""
+        draft = self._drafts.get(key)
+        if draft is None:
+            if len(self._drafts) == _MOST_CALLS:
+                raise failures.unreadable(self._account, f"it asks for more than {_MOST_CALLS} tools at once")
+            draft = self._drafts[key] = _Draft()
+        self._left -= len(arguments.encode("utf-8", "replace"))
+        if self._left < 0:
+            raise failures.unreadable(self._account, "the arguments of its tool calls are too long")
+        draft.id = draft.id or id[:_LONGEST_ID]
+        draft.name = draft.name or name[:_LONGEST_NAME]
+        draft.arguments += arguments
+
+    def add_whole(self, name: str, arguments: object, *, id: str = "") -> None:  # noqa: A002 - its name
+        """A call that came in one piece, with its arguments as JSON already read."""
+        self.add(len(self), id=id, name=name, arguments=json.dumps(arguments, ensure_ascii=False))
+
+    def result(self) -> tuple[ToolCall, ...]:
+        """The calls in order. An id that is missing or was used before is replaced."""
+        calls: dict[str, ToolCall] = {}
+        for number, draft in enumerate(self._drafts.values()):
+            if not draft.name:
+                raise failures.unreadable(self._account, "it asks for a tool without a name")
+            id_ = draft.id if draft.id and draft.id not in calls else f"call_{number}_{len(calls)}"
+            arguments, written = _read(draft.arguments)
+            calls[id_] = ToolCall(id_, draft.name, arguments, written)
+        return tuple(calls.values())
+
+
+def _read(text: str) -> tuple[Mapping[str, Any] | None, str]:
+    """The arguments and, when they are no object, what was written instead. None at all means no arguments."""
+    clean = text.replace("\0", "").encode("utf-8", "replace").decode()
+    if not clean.strip():
+        return {}, ""
+    try:
+        value = json.loads(clean, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None, clean
+    return (value, "") if isinstance(value, dict) else (None, clean)
+
+
+def _refuse(constant: str) -> None:
+    """NaN and Infinity are no JSON, and the store cannot hold them."""
+    raise ValueError(constant)

@@ -1,0 +1,38 @@
+"""A prompt in the chat-completions format: text, pictures as data URLs, calls of tools and what they gave."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from arvis.domain.runs import Image, Turn
+from arvis.domain.tools import ToolCall
+
+Message = dict[str, Any]
+
+
+def messages_of(turn: Turn) -> Iterator[Message]:
+    """The outputs of tools are messages of their own, before what the user says."""
+    for output in turn.outputs:
+        yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
+    if turn.calls:
+        calls = [_call(call) for call in turn.calls]
+        yield {"role": turn.role, "content": turn.content or None, "tool_calls": calls}
+    elif turn.images:
+        text = [{"type": "text", "text": turn.content}] if turn.content else []
+        yield {"role": turn.role, "content": [*text, *(_image(image) for image in turn.images)]}
+    elif turn.content or not turn.outputs:
+        yield {"role": turn.role, "content": turn.content}
+
+
+def _call(call: ToolCall) -> Message:
+    """What the model wrote, even when it was no object: it must see what it is told to mend."""
+    arguments = call.written if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _image(image: Image) -> Message:
+    data = base64.b64encode(image.data).decode()
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}

@@ -1,0 +1,183 @@
+"""One POST to a vendor and what comes back, read within bounds; whatever fails is a `ProviderError`.
+
+It knows HTTP and JSON and no vendor's format. Nothing that a server sends may hold up the event loop or fill the memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, CallTimeouts
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient, HttpError, HttpResponse
+from arvis.providers import failures
+from arvis.providers.sse import EventParser, EventTooLarge
+
+#: The largest document that is read as one: an answer in one piece, or one event of a stream, in bytes. An error needs
+#: less.
+MAX_DOCUMENT = 16 * 1024 * 1024
+_MAX_FAILURE = 65_536
+
+#: Brackets and commas of a document: read, `[{},{},…]` takes 24 times its own size.
+_MAX_MARKS = 500_000
+
+#: Bytes of a stream that are read before others get their turn on the event loop.
+_SLICE = 16_384
+
+#: On the wire a streamed reply is much larger than its text: some 300 bytes around each token of 4.
+_STREAM_OVERHEAD = 256
+
+_SUCCESS = range(200, 300)
+
+#: Stands for the mark with which some vendors end a stream.
+DONE = object()
+
+#: Reads the error of an answer whose status is no success: the account, the status, the headers, the document.
+FailureReader = Callable[[Account, int, Mapping[str, str], object, Clock], ProviderError]
+
+
+class Exchange:
+    """What providers over HTTP share. `failure` reads a vendor's error object."""
+
+    def __init__(
+        self,
+        *,
+        http: HttpClient,
+        clock: Clock,
+        timeouts: CallTimeouts,
+        failure: FailureReader = failures.from_answer,
+    ) -> None:
+        self._http = http
+        self._clock = clock
+        self._timeouts = timeouts
+        self._failure = failure
+
+    @asynccontextmanager
+    async def post(
+        self,
+        account: Account,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        document: Mapping[str, Any],
+        stream: bool,
+        max_bytes: int,
+    ) -> AsyncIterator[Answered]:
+        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form."""
+        try:
+            async with self._http.post(
+                url,
+                headers=headers,
+                json=document,
+                timeout=self._timeouts.total,
+                idle_timeout=self._timeouts.silence if stream else self._timeouts.total,
+                max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0),
+            ) as response:
+                if response.status not in _SUCCESS:
+                    raise await self._failed(response, account)
+                yield Answered(response, account)
+        except HttpError as error:
+            raise failures.from_transport(account, error) from None
+
+    async def _failed(self, response: HttpResponse, account: Account) -> ProviderError:
+        try:
+            document = await _read_whole(response, account, _MAX_FAILURE)
+        except (HttpError, ProviderError):
+            document = None  # The status alone says what to do.
+        return self._failure(account, response.status, response.headers, document, self._clock)
+
+
+class Answered:
+    """An answer with a good status. Read it once, in one of the three ways."""
+
+    def __init__(self, response: HttpResponse, account: Account) -> None:
+        self._response = response
+        self._account = account
+
+    @property
+    def content_type(self) -> str:
+        return self._response.headers.get("Content-Type", "")
+
+    async def document(self) -> object:
+        return await _read_whole(self._response, self._account, MAX_DOCUMENT)
+
+    async def events(self) -> AsyncIterator[object]:
+        """The JSON of server-sent events, and `DONE` for the mark `[DONE]`, after which nothing is read. Raises `Broken`
+        when the connection breaks."""
+        parser = EventParser(max_bytes=MAX_DOCUMENT)
+        try:
+            async for piece in self._slices():
+                for event in parser.feed(piece):
+                    if event.data == "[DONE]":
+                        yield DONE
+                        return
+                    yield parse(event.data, self._account)
+        except EventTooLarge as error:
+            raise failures.unreadable(self._account, str(error)) from None
+
+    async def lines(self) -> AsyncIterator[object]:
+        """The JSON of each line."""
+        line = bytearray()
+        async for piece in self._slices():
+            end, *starts = piece.split(b"\n")
+            line += end
+            for start in starts:
+                if line.strip():
+                    yield parse(line.decode("utf-8", "replace"), self._account)
+                line = bytearray(start)
+            if len(line) > MAX_DOCUMENT:
+                raise failures.unreadable(self._account, f"a line is larger than {MAX_DOCUMENT} bytes")
+        if line.strip():
+            yield parse(line.decode("utf-8", "replace"), self._account)
+
+    async def _slices(self) -> AsyncIterator[bytes]:
+        """The same bytes; a large chunk of tiny events is not taken apart in one go."""
+        try:
+            async for chunk in self._response.chunks():
+                for start in range(0, len(chunk), _SLICE):
+                    yield chunk[start : start + _SLICE]
+                    await asyncio.sleep(0)
+        except HttpError as error:
+            raise Broken(str(error)) from None
+
+
+class Broken(Exception):
+    """A stream whose connection broke; an answer that was complete before does not mind."""
+
+
+def ended_early(account: Account, why: str) -> ProviderError:
+    """Half an answer is no answer: the pieces shown so far are replaced by the next try."""
+    return ProviderError(ProviderErrorKind.TIMEOUT, f"the stream of the account {account.name} ended early: {why}")
+
+
+def sendable_key(account: Account) -> str:
+    """The key as a header can carry it."""
+    key = (account.api_key or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ProviderError(ProviderErrorKind.AUTH, f"the key of the account {account.name} holds unusable characters")
+    return key
+
+
+def parse(data: str, account: Account) -> object:
+    """A JSON document that holds neither too much nor too deep."""
+    if sum(data.count(mark) for mark in "[{,") > _MAX_MARKS:
+        raise failures.unreadable(account, "it holds too much")
+    try:
+        document: object = json.loads(data)
+    except (ValueError, RecursionError):  # RecursionError: brackets without end
+        raise failures.unreadable(account, "it is not JSON") from None
+    return document
+
+
+async def _read_whole(response: HttpResponse, account: Account, most: int) -> object:
+    body = bytearray()
+    async for chunk in response.chunks():
+        body += chunk
+        if len(body) > most:
+            raise failures.unreadable(account, f"it is larger than {most} bytes")
+    return parse(body.decode("utf-8", "replace"), account)
