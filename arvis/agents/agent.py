@@ -5,7 +5,7 @@ The tool loop, wrappers and review become further nodes and edges of this graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from arvis.context import Prompt, build_prompt
@@ -14,11 +14,11 @@ from arvis.domain.errors import ExecutionError
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, HistoryLine, MessageStatus, StoredMessage
-from arvis.domain.runs import ModelCall, RunRequest, Turn
+from arvis.domain.runs import Rest, RunRequest, Turn
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Graph, Next
 from arvis.ports.store import Store, Transaction
-from arvis.runner import RunFailed, Runner
+from arvis.runner import Run, RunFailed, Runner
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
 HISTORY_ROWS = 100
@@ -43,12 +43,13 @@ class _Nodes:
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
-        agent, history, current = await self._store.read(_load_turn, context.execution.id, context.state)
+        agent, history, current, rests = await self._store.read(_load_turn, context.execution.id, context.state)
+        self._runner.learn(rests)
         for message in current:
             context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
         prompt = build_prompt(agent, history, current)
         asked = {
-            "agent": {"name": agent.name, "model": agent.model},
+            "agent": {"name": agent.name, "model": agent.model, "fallbacks": list(agent.fallbacks)},
             "system": prompt.system,
             "turns": [[turn.role, turn.content] for turn in prompt.turns],
             "newest": current[-1].id,
@@ -72,11 +73,16 @@ class _Nodes:
 
         async def call() -> dict[str, Any]:
             try:
-                run = await self._runner.run(request, model=asked["agent"]["model"], on_text=on_text)
+                run = await self._runner.run(
+                    request,
+                    model=asked["agent"]["model"],
+                    fallbacks=asked["agent"].get("fallbacks", ()),  # a turn of an earlier version names none
+                    on_text=on_text,
+                )
             except RunFailed as failed:
-                context.record(_record_calls, context, failed.calls)
+                context.record(_record_calls, context, failed)
                 raise
-            context.record(_record_calls, context, run.calls)
+            context.record(_record_calls, context, run)
             return run.result.to_json()
 
         return End(await context.once("model", call))
@@ -94,16 +100,18 @@ def is_turn(execution: Execution) -> bool:
 
 def _load_turn(
     tx: Transaction, execution_id: str, state: Mapping[str, Any]
-) -> tuple[Agent, list[HistoryLine], list[StoredMessage]]:
+) -> tuple[Agent, list[HistoryLine], list[StoredMessage], list[Rest]]:
     agent = tx.agents.get(state["agent"])
     current = tx.messages.of_turn(execution_id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution_id} has no agent or no messages")
-    return agent, tx.messages.history(state["conversation"], HISTORY_ROWS), current
+    return agent, tx.messages.history(state["conversation"], HISTORY_ROWS), current, tx.rests.all()
 
 
-def _record_calls(tx: Transaction, context: NodeContext, calls: Sequence[ModelCall]) -> None:
-    for call in calls:
+def _record_calls(tx: Transaction, context: NodeContext, run: Run | RunFailed) -> None:
+    for rest in run.rests:
+        tx.rests.put(rest)
+    for call in run.calls:
         tx.usage.add(call, execution_id=context.execution.id, job_id=context.job_id, agent_id=context.state["agent"])
 
 

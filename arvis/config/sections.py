@@ -118,11 +118,13 @@ class AgentEntry(Section):
 
 
 class AccountEntry(Section):
-    """An account as written; `arvis.config.accounts` turns it into the domain's `Account`."""
+    """An account as written; `arvis.config.accounts` turns it into the domain's `Account`. `models` are those that it
+    serves; none named: any of its vendor."""
 
     name: Name
     provider: Literal["demo", "anthropic", "openai", "google", "ollama", "openrouter", "custom", "claude_cli"]
     model: Name | None = None
+    models: TextList = ()
     api_key: SecretText | None = None
     base_url: Url | None = None
     priority: Annotated[Whole, Field(ge=0, le=10_000)] = 100

@@ -92,7 +92,8 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A credential with its model. Lower `priority` is asked first; `api_key` never leaves the providers."""
+    """A credential with its own model, and the `models` that it serves (none named: whatever its vendor has). Lower
+    `priority` is asked first; `api_key` never leaves the providers."""
 
     name: str
     provider: str
@@ -100,6 +101,20 @@ class Account:
     api_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
     priority: int = 100
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """An account that is not to be asked for a model until a time, because it refused for a reason of `kind` the last
+    `refusals` times (0: it answered since). `at` is when this was found out; times in ms."""
+
+    account: str
+    model: str
+    until: int
+    refusals: int
+    kind: str
+    at: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from arvis.domain.messages import (
     PrincipalRole,
     StoredMessage,
 )
-from arvis.domain.runs import ModelCall
+from arvis.domain.runs import ModelCall, Rest
 
 
 class Messages(Protocol):
@@ -203,6 +203,16 @@ class Timeline(Protocol):
 
 class Usage(Protocol):
     def add(self, call: ModelCall, *, execution_id: str, job_id: str, agent_id: str | None) -> None: ...
+
+
+class Rests(Protocol):
+    """What is known of accounts that refused."""
+
+    def all(self) -> list[Rest]: ...
+
+    def put(self, rest: Rest) -> None:
+        """Keep it, unless something later is known."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from arvis.ports.repositories import (
     Logins,
     Messages,
     Principals,
+    Rests,
     RoleLeases,
     Settings,
     Timeline,
@@ -57,6 +58,8 @@ class Transaction(Protocol):
     def settings(self) -> Settings: ...
     @property
     def role_leases(self) -> RoleLeases: ...
+    @property
+    def rests(self) -> Rests: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""
@@ -70,7 +73,8 @@ class Store(Protocol):
         ...
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run a script and answer after its commit. A cancelled write may still be committed."""
+        """Run a script and answer after its commit. A cancelled write may still be committed. Raises `Unavailable` when
+        nothing was written and the same may be tried later; other errors of the database are final."""
         ...
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,8 +1,8 @@
-"""Which account answers a request, and with which model (behaviour.md 1.11)."""
+"""Which accounts may answer a request, in which order and with which model (behaviour.md 1.11)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.runs import Account
@@ -13,6 +13,9 @@ DEMO = Account(name="demo", provider="demo", model="demo")
 #: What a model name without a provider means.
 DEFAULT_PROVIDER = "anthropic"
 
+#: Their accounts serve only the model they name, for nobody knows what else runs there; others any of their vendor.
+_OWN_MODEL_ONLY = frozenset({"custom", "ollama", "claude_cli"})
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -22,21 +25,31 @@ class Choice:
     model: str
 
 
-def choose(accounts: Sequence[Account], model: str | None) -> Choice:
-    """The account for a model written `provider/model` (the first slash splits) or as a bare name.
-
-    The preferred provider's first account by priority gets the preferred model. Without one, an account
-    whose own model has exactly this name; else the first account of all with *its own* model, for another
-    vendor cannot know the name.
-    """
+def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
+    """Everything that may be tried, each account and model once: the preferred model (written `provider/model`, the
+    first slash splits, or a bare name) at the accounts that serve it, then each fallback at those that serve that one,
+    then every account with its own model. Accounts stand in the order of their priority."""
     ranked = sorted(accounts, key=lambda account: account.priority) or [DEMO]
-    if model is None:
-        return Choice(ranked[0], ranked[0].model)
+    wanted = [model, *fallbacks] if model is not None else list(fallbacks)
+    found = [choice for name in wanted for choice in _serving(ranked, name)]
+    own = [Choice(account, account.model) for account in ranked]
+    return tuple({(choice.account.name, choice.model): choice for choice in [*found, *own]}.values())
+
+
+def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:
+    """The accounts that serve a model as an agent names it. The built-in demo serves whoever names it."""
     provider, slash, name = model.partition("/")
     if not slash and provider != DEMO.provider:
         provider, name = DEFAULT_PROVIDER, model
-    for account in [*ranked, DEMO]:
-        if account.provider == provider:
-            return Choice(account, name or account.model)
-    own = next((account for account in ranked if account.model == model), ranked[0])
-    return Choice(own, own.model)
+    of_provider = [Choice(account, name or account.model) for account in ranked if account.provider == provider]
+    if provider == DEMO.provider and not of_provider:
+        yield Choice(DEMO, name or DEMO.model)
+    yield from (choice for choice in of_provider if _serves(choice.account, choice.model))
+    # A bare name, or a name that itself holds a slash, may be the own model of some account.
+    yield from (Choice(account, model) for account in ranked if model in (account.model, *account.models))
+
+
+def _serves(account: Account, model: str) -> bool:
+    if account.models:
+        return model in account.models
+    return account.provider not in _OWN_MODEL_ONLY or model == account.model

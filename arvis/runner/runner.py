@@ -1,21 +1,22 @@
 """The one door to the models: every call of a model in Arvis goes through `Runner.run`.
 
-It chooses the account, calls the provider, and tries again within seconds what may pass by itself
-(reliability.md, decisions: 1, 4 and 15 s with full jitter). It never writes the database: the receipts of
-all tries go back to the caller, who commits them with the reply.
+The next account is asked at once; only when none is left does a run wait for what may pass by itself (1, 4 and 15 s
+with full jitter: reliability.md, decisions). It never writes the database: the receipts of all tries, and what became
+known of the accounts, go back to the caller, who commits them with the reply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from arvis.domain.errors import TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, ModelCall, RunRequest, RunResult
+from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Provider, StreamingProvider
-from arvis.runner.choice import Choice, choose
+from arvis.runner.choice import Choice, candidates
 from arvis.runner.prices import cost_micros
+from arvis.runner.rests import Rests
 
 #: Upper ends of the waits before the second, third and fourth try, in seconds.
 RETRY_DELAYS = (1.0, 4.0, 15.0)
@@ -25,13 +26,18 @@ LONGEST_WAIT = 20.0
 
 OnText = Callable[[int, str], None]
 
+#: What another account would answer with as well.
+HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A reply, and the receipts of every try that led to it, the successful one last."""
+    """A reply, the receipts of every try that led to it, the successful one last, and what became known of the
+    accounts on the way."""
 
     result: RunResult
     calls: tuple[ModelCall, ...]
+    rests: tuple[Rest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +48,46 @@ class _Start:
     ticks: float
 
 
-class RunFailed(ArvisError):
-    """No try gave a reply. `error` is the last provider error, `calls` the receipts of all tries."""
+@dataclass(slots=True)
+class _Attempt:
+    """What one run has seen. `errors` holds the last error of each choice, `end` is when the run must be over."""
 
-    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...]) -> None:
+    end: float
+    calls: list[ModelCall] = field(default_factory=list)
+    rests: list[Rest] = field(default_factory=list)
+    errors: dict[Choice, ProviderError] = field(default_factory=dict)
+
+    def passing(self) -> list[Choice]:
+        """Those to ask again, in order."""
+        return [choice for choice, error in self.errors.items() if _passes(error)]
+
+    def verdict(self, now: int) -> ProviderError:
+        """What the job should act upon: an error that may pass before a limit, and a limit before a refusal. A limit
+        lasts until the first account is back."""
+        errors = list(self.errors.values())
+        if passing := [error for error in errors if error.kind in TRANSIENT]:
+            return passing[-1]
+        limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
+        if not limits:
+            return errors[-1]
+        soonest = min(rest.until for rest in self.rests if rest.kind == ProviderErrorKind.RATE_LIMIT)
+        return ProviderError(ProviderErrorKind.RATE_LIMIT, limits[-1].what, retry_after=(soonest - now) / 1000)
+
+
+class RunFailed(ArvisError):
+    """No try gave a reply. `error` is what to act upon, `calls` the receipts of all tries, `rests` what became known of
+    the accounts."""
+
+    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Rest, ...] = ()) -> None:
         super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
         self.error = error
         self.calls = calls
+        self.rests = rests
 
 
 class Runner:
-    """Stateless between runs, so any number of them may go on at once. `new_id` makes the ids of receipts,
-    `random` gives a number from 0 up to 1 for the jitter."""
+    """Any number of runs may go on at once; they share what is known of the accounts. `new_id` makes the ids of
+    receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a run in seconds."""
 
     def __init__(
         self,
@@ -63,6 +97,7 @@ class Runner:
         clock: Clock,
         new_id: Callable[[], str],
         random: Callable[[], float],
+        deadline: float = 900.0,
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
@@ -71,35 +106,65 @@ class Runner:
         self._clock = clock
         self._new_id = new_id
         self._random = random
+        self._deadline = deadline
+        self._rests = Rests()
 
-    async def run(self, request: RunRequest, *, model: str | None, on_text: OnText) -> Run:
-        """One reply. `model` as an agent writes it: `provider/model`, a bare name, or None for the account's
-        own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
+    def learn(self, rests: Iterable[Rest]) -> None:
+        """Take over what is stored of the accounts."""
+        self._rests.learn(rests)
+
+    async def run(
+        self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = (), on_text: OnText
+    ) -> Run:
+        """One reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None for the
+        accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
         Raises `RunFailed`. Cancellation ends the call in progress at once."""
-        choice = choose(self._accounts, model)
-        self._check(choice)
-        request = replace(request, model=choice.model)
-        calls: list[ModelCall] = []
+        attempt = _Attempt(end=self._clock.monotonic() + self._deadline)
+        asked = self._open(candidates(self._accounts, model, fallbacks))
         for delay in (*RETRY_DELAYS, None):
-            started = _Start(at=self._clock.now(), ticks=self._clock.monotonic())
-            try:
-                result = await self._call(choice.account, request, on_text)
-            except ProviderError as error:
-                calls.append(self._receipt(choice, started, error=error))
-                wait = self._wait(error, delay)
-                if wait is None:
-                    raise RunFailed(error, tuple(calls)) from error
-                await self._clock.sleep(wait)
-            else:
-                calls.append(self._receipt(choice, started, result=result))
-                return Run(result, tuple(calls))
-        raise AssertionError("the last try has no wait after it, so it returned or raised")
+            for choice in asked:
+                result = await self._try(choice, replace(request, model=choice.model), on_text, attempt)
+                if result is not None:
+                    return Run(result, tuple(attempt.calls), tuple(attempt.rests))
+            asked = attempt.passing()
+            wait = self._wait(attempt, delay)
+            if not asked or wait is None:
+                break
+            await self._clock.sleep(wait)
+        raise RunFailed(attempt.verdict(self._clock.now()), tuple(attempt.calls), tuple(attempt.rests))
 
-    def _check(self, choice: Choice) -> None:
-        account = choice.account
-        if account.provider not in self._providers:
+    def _open(self, choices: Sequence[Choice]) -> list[Choice]:
+        """The choices to try, in order. Raises `RunFailed` when there is none, or when all rest."""
+        loaded = [choice for choice in choices if choice.account.provider in self._providers]
+        if not loaded:
+            account = choices[0].account
             what = f"the account {account.name} names the provider {account.provider}, which is not loaded"
             raise RunFailed(ProviderError(ProviderErrorKind.BAD_REQUEST, what), ())
+        now = self._clock.now()
+        asked, until = self._rests.order(loaded, now)
+        if until is not None:
+            what = "every account rests: the vendors asked for a pause"
+            error = ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
+            raise RunFailed(error, ())
+        return asked
+
+    async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: _Attempt) -> RunResult | None:
+        """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
+        started = _Start(at=self._clock.now(), ticks=self._clock.monotonic())
+        try:
+            result = await self._call(choice.account, request, on_text)
+        except ProviderError as error:
+            attempt.calls.append(self._receipt(choice, started, error=error))
+            if error.kind in HOPELESS:
+                raise RunFailed(error, tuple(attempt.calls), tuple(attempt.rests)) from error
+            attempt.errors[choice] = error
+            if not _passes(error):
+                attempt.rests.append(self._rests.refused(choice, error, self._clock.now()))
+            return None
+        attempt.calls.append(self._receipt(choice, started, result=result))
+        if (rest := self._rests.answered(choice, self._clock.now())) is not None:
+            attempt.rests.append(rest)
+        return result
 
     async def _call(self, account: Account, request: RunRequest, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""
@@ -107,17 +172,18 @@ class Runner:
             result = await streaming.stream(request, account, _with_offset(on_text))
         else:
             result = await self._providers[account.provider].complete(request, account)
-        if not result.content.strip():
+        if not result.content.strip() and not result.calls:
             # Providers from elsewhere may miss this rule, and a user must never get silence.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return result
 
-    def _wait(self, error: ProviderError, delay: float | None) -> float | None:
-        """Seconds until the next try; None when there is none in this run."""
-        asked = error.retry_after or 0.0
-        if delay is None or error.kind not in TRANSIENT or asked > LONGEST_WAIT:
+    def _wait(self, attempt: _Attempt, delay: float | None) -> float | None:
+        """Seconds until the next round; None when there is none in this run."""
+        if delay is None:
             return None
-        return max(asked, delay * self._random())
+        asked = max((error.retry_after or 0.0 for error in attempt.errors.values() if _passes(error)), default=0.0)
+        wait = max(asked, delay * self._random())
+        return wait if self._clock.monotonic() + wait < attempt.end else None
 
     def _receipt(
         self, choice: Choice, started: _Start, *, result: RunResult | None = None, error: ProviderError | None = None
@@ -136,9 +202,15 @@ class Runner:
             input_tokens=tokens_in,
             output_tokens=tokens_out,
             cost_micros=cost_micros(account.provider, model, tokens_in, tokens_out),
+            cached_tokens=result.cached_tokens if result else 0,
             error=error.kind.value if error else None,
             detail=error.what if error else None,
         )
+
+
+def _passes(error: ProviderError) -> bool:
+    """Whether it is worth asking the same account again in this run."""
+    return error.kind in TRANSIENT and (error.retry_after or 0.0) <= LONGEST_WAIT
 
 
 def _with_offset(on_text: OnText) -> Callable[[str], None]:

@@ -285,6 +285,7 @@ class SqlUsage:
             model=call.model,
             input_tokens=call.input_tokens,
             output_tokens=call.output_tokens,
+            cached_tokens=call.cached_tokens,
             cost_micros=call.cost_micros,
             started_at=call.started_at,
             duration_ms=call.duration_ms,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arvis.store.accounts import SqlRests
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
@@ -28,6 +29,7 @@ class SqlTransaction:
         self.logins = SqlLogins(session)
         self.settings = SqlSettings(session)
         self.role_leases = SqlRoleLeases(session)
+        self.rests = SqlRests(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

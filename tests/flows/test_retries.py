@@ -115,9 +115,9 @@ async def test_a_limit_is_a_rest_that_counts_no_attempt(house: House, asked_for:
 async def test_a_limit_that_lasts_is_told_once_and_never_given_up(house: House) -> None:
     house.provider.script += failing(ProviderErrorKind.RATE_LIMIT, 6)
     message = (await house.say("Hello")).message_id
-    for times in range(1, 7):
+    for times, minutes in enumerate((1, 5, 25, 60, 60, 60), start=1):
         await house.until_noted(message, "snoozed", times)
-        await house.pass_time(60)
+        await house.pass_time(minutes * 60)
     await house.until_status(message, ANSWERED)
     assert len(await house.until_sent(2)) == 2
 

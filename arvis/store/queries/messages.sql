@@ -109,11 +109,11 @@ WHERE id = :id;
 
 -- name: add_usage
 INSERT INTO usage (
-    id, execution_id, job_id, agent_id, account, provider, model, input_tokens, output_tokens, cost_micros,
-    started_at, duration_ms, error, detail
+    id, execution_id, job_id, agent_id, account, provider, model, input_tokens, output_tokens, cached_tokens,
+    cost_micros, started_at, duration_ms, error, detail
 ) VALUES (
     :id, :execution_id, :job_id, :agent_id, :account, :provider, :model, :input_tokens, :output_tokens,
-    :cost_micros, :started_at, :duration_ms, :error, :detail
+    :cached_tokens, :cost_micros, :started_at, :duration_ms, :error, :detail
 );
 
 -- name: put_blob

@@ -1,0 +1,165 @@
+"""Failing over: the next account at once, rests that grow, and what becomes of a run when nobody is left."""
+
+from __future__ import annotations
+
+import pytest
+
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import Account, Rest, RunRequest, RunResult
+from arvis.runner import RunFailed, Runner
+from arvis.runner.choice import Choice
+from arvis.runner.rests import Rests
+from arvis.testing.clock import SteppedClock
+from tests.unit.test_runner import REQUEST, error, ignore
+
+KINDS = ProviderErrorKind
+FIRST = Account(name="first", provider="scripted", model="big", priority=1)
+SECOND = Account(name="second", provider="scripted", model="small", priority=2)
+THIRD = Account(name="third", provider="other", model="tiny", priority=3)
+MINUTE = 60_000
+
+
+class ByAccount:
+    """A provider whose accounts each have a script of failures; without one left they answer with their name."""
+
+    name = "scripted"
+
+    def __init__(self, clock: SteppedClock, **scripts: list[ProviderErrorKind]) -> None:
+        self.scripts = scripts
+        self.asked: list[tuple[str, str | None]] = []
+        self.retry_after: float | None = None
+        self._clock = clock
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        self.asked.append((account.name, request.model))
+        if script := self.scripts.get(account.name):
+            raise error(script.pop(0), retry_after=self.retry_after)
+        return RunResult(account.name, request.model or "?", account.provider, account.name)
+
+
+class Bench:
+    """A runner with its provider and its clock."""
+
+    def __init__(self, *accounts: Account, **scripts: list[ProviderErrorKind]) -> None:
+        self.clock = SteppedClock()
+        self.provider = ByAccount(self.clock, **scripts)
+        self.runner = Runner(
+            providers={account.provider: self.provider for account in accounts},
+            accounts=accounts,
+            clock=self.clock,
+            new_id=lambda: "id",
+            random=lambda: 1.0,
+        )
+
+    async def ask(self, model: str | None = None, *fallbacks: str) -> str:
+        run = await self.runner.run(REQUEST, model=model, fallbacks=fallbacks, on_text=ignore)
+        return run.result.content
+
+    async def fail(self) -> RunFailed:
+        with pytest.raises(RunFailed) as caught:
+            await self.ask()
+        return caught.value
+
+
+@pytest.mark.parametrize("kind", [*sorted({*KINDS} - {KINDS.BAD_REQUEST, KINDS.REFUSED, KINDS.TOO_LONG})])
+async def test_the_next_account_is_asked_at_once(kind: ProviderErrorKind) -> None:
+    bench = Bench(FIRST, SECOND, first=[kind])
+    assert await bench.ask() == "second"
+    assert bench.clock.slept == []
+    assert bench.provider.asked == [("first", "big"), ("second", "small")]
+
+
+@pytest.mark.parametrize("kind", [KINDS.BAD_REQUEST, KINDS.REFUSED, KINDS.TOO_LONG])
+async def test_what_no_account_can_mend_ends_the_run(kind: ProviderErrorKind) -> None:
+    bench = Bench(FIRST, SECOND, first=[kind])
+    assert (await bench.fail()).error.kind is kind
+    assert bench.provider.asked == [("first", "big")]
+
+
+async def test_a_fallback_is_asked_for_its_own_model() -> None:
+    bench = Bench(FIRST, THIRD, first=[KINDS.OVERLOADED])
+    assert await bench.ask("scripted/huge", "other/nano") == "third"
+    assert bench.provider.asked == [("first", "huge"), ("third", "nano")]
+
+
+async def test_an_account_that_refused_is_left_alone_until_its_time() -> None:
+    bench = Bench(FIRST, SECOND, first=[KINDS.RATE_LIMIT])
+    assert [await bench.ask() for _ in range(3)] == ["second"] * 3
+    assert [name for name, _ in bench.provider.asked] == ["first", "second", "second", "second"]
+    await bench.clock.sleep(60)
+    assert await bench.ask() == "first"
+
+
+async def test_it_rests_from_that_model_only() -> None:
+    bench = Bench(FIRST, first=[KINDS.RATE_LIMIT])
+    assert await bench.ask("scripted/huge") == "first"
+    assert bench.provider.asked == [("first", "huge"), ("first", "big")]
+
+
+async def test_when_all_rest_the_first_who_is_back_says_how_long() -> None:
+    bench = Bench(FIRST, SECOND, first=[KINDS.RATE_LIMIT], second=[KINDS.RATE_LIMIT])
+    failure = await bench.fail()
+    assert (failure.error.kind, failure.error.retry_after) == (KINDS.RATE_LIMIT, 60)
+    await bench.clock.sleep(20)
+    failure = await bench.fail()
+    assert (failure.error.kind, failure.error.retry_after, failure.calls) == (KINDS.RATE_LIMIT, 40, ())
+    assert len(bench.provider.asked) == 2
+
+
+async def test_a_failure_that_may_pass_counts_more_than_a_limit() -> None:
+    bench = Bench(FIRST, SECOND, first=[KINDS.RATE_LIMIT], second=[KINDS.TIMEOUT] * 4)
+    assert (await bench.fail()).error.kind is KINDS.TIMEOUT
+    assert bench.clock.slept == [1.0, 4.0, 15.0]
+    assert [name for name, _ in bench.provider.asked] == ["first", "second", "second", "second", "second"]
+
+
+async def test_a_key_that_was_refused_is_tried_when_nobody_else_is_left() -> None:
+    bench = Bench(FIRST, SECOND, first=[KINDS.AUTH])
+    assert await bench.ask() == "second"
+    bench.provider.scripts["second"] = [KINDS.RATE_LIMIT]
+    assert await bench.ask() == "first"
+
+
+async def test_a_run_ends_at_its_deadline() -> None:
+    bench = Bench(FIRST, first=[KINDS.OVERLOADED] * 9)
+    bench.runner._deadline = 3.0
+    assert (await bench.fail()).error.kind is KINDS.OVERLOADED
+    assert bench.clock.slept == [1.0]
+
+
+async def test_the_rests_come_back_with_the_run() -> None:
+    bench = Bench(FIRST, SECOND, first=[KINDS.RATE_LIMIT])
+    run = await bench.runner.run(REQUEST, model=None, on_text=ignore)
+    now = bench.clock.now()
+    assert run.rests == (Rest("first", "big", now + MINUTE, 1, "rate_limit", now),)
+    other = Bench(FIRST, SECOND)
+    other.runner.learn(run.rests)
+    assert await other.ask() == "second"
+
+
+@pytest.mark.parametrize(
+    ("refusals", "retry_after", "minutes"),
+    [(1, None, 1), (2, None, 5), (3, None, 25), (4, None, 60), (9, None, 60), (1, 600.0, 10), (3, 600.0, 25)],
+)
+def test_rests_grow_and_are_never_shorter_than_asked(refusals: int, retry_after: float | None, minutes: int) -> None:
+    rests, choice = Rests(), Choice(FIRST, "big")
+    found = [rests.refused(choice, error(KINDS.RATE_LIMIT, retry_after=retry_after), at) for at in range(refusals)]
+    assert found[-1].until == refusals - 1 + minutes * MINUTE
+
+
+def test_an_answer_ends_the_row_of_refusals() -> None:
+    rests, choice = Rests(), Choice(FIRST, "big")
+    assert rests.answered(choice, 0) is None
+    rests.refused(choice, error(KINDS.RATE_LIMIT), 0)
+    rests.refused(choice, error(KINDS.RATE_LIMIT), 1)
+    answered = rests.answered(choice, 2)
+    assert answered is not None
+    assert answered.until == 2
+    assert rests.answered(choice, 3) is None
+    assert rests.refused(choice, error(KINDS.RATE_LIMIT), 4).until == 4 + MINUTE
+
+
+def test_the_later_word_counts() -> None:
+    rests = Rests([Rest("first", "big", 500, 1, "rate_limit", 100)])
+    rests.learn([Rest("first", "big", 900, 1, "rate_limit", 50)])
+    assert rests.order([Choice(FIRST, "big")], 600) == ([Choice(FIRST, "big")], None)
