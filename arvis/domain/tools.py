@@ -31,19 +31,20 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What a model asks for. `id` is unique within the turn. `arguments` is None when what the model wrote is not an
-    object; `written` is its text then."""
+    object; `written` is its text then. `signature` is what the vendor wants to see again beside the call."""
 
     id: str
     name: str
     arguments: Mapping[str, Any] | None
     written: str = ""
+    signature: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"id": self.id, "name": self.name, "arguments": self.arguments, "written": self.written}
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCall:
-        return cls(data["id"], data["name"], data["arguments"], data["written"])
+        return cls(**data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ class _Draft:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    signature: str = ""
 
 
 class CallDrafts:
@@ -39,23 +40,25 @@ class CallDrafts:
     def __len__(self) -> int:
         return len(self._drafts)
 
-    def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "") -> None:  # noqa: A002 - its name
-        """The next piece of the call that the vendor numbers `key`; id and name come whole, once."""
+    def add(self, key: object, *, id: str = "", name: str = "", arguments: str = "", signature: str = "") -> None:  # noqa: A002 - its name
+        """The next piece of the call that the vendor numbers `key`; all but the arguments come whole, once."""
         draft = self._drafts.get(key)
         if draft is None:
             if len(self._drafts) == _MOST_CALLS:
                 raise failures.unreadable(self._account, f"it asks for more than {_MOST_CALLS} tools at once")
             draft = self._drafts[key] = _Draft()
-        self._left -= len(arguments.encode("utf-8", "replace"))
+        self._left -= len(arguments.encode("utf-8", "replace")) + len(signature)
         if self._left < 0:
             raise failures.unreadable(self._account, "the arguments of its tool calls are too long")
         draft.id = draft.id or id[:_LONGEST_ID]
         draft.name = draft.name or name[:_LONGEST_NAME]
+        draft.signature = draft.signature or signature
         draft.arguments += arguments
 
-    def add_whole(self, name: str, arguments: object, *, id: str = "") -> None:  # noqa: A002 - its name
+    def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
         """A call that came in one piece, with its arguments as JSON already read."""
-        self.add(len(self), id=id, name=name, arguments=json.dumps(arguments, ensure_ascii=False))
+        text = json.dumps(arguments, ensure_ascii=False)
+        self.add(len(self), id=id, name=name, arguments=text, signature=signature)
 
     def result(self) -> tuple[ToolCall, ...]:
         """The calls in order. An id that is missing or was used before is replaced."""
@@ -65,7 +68,7 @@ class CallDrafts:
                 raise failures.unreadable(self._account, "it asks for a tool without a name")
             id_ = draft.id if draft.id and draft.id not in calls else f"call_{number}_{len(calls)}"
             arguments, written = _read(draft.arguments)
-            calls[id_] = ToolCall(id_, draft.name, arguments, written)
+            calls[id_] = ToolCall(id_, draft.name, arguments, written, draft.signature)
         return tuple(calls.values())
 
 

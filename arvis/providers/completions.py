@@ -13,9 +13,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
-from arvis.providers.reply import ReplyText
-
-_MOST_TOKENS = 1 << 31
+from arvis.providers.reply import ReplyText, printable, token_count
 
 #: Characters of a model's name, and of a refusal as far as it is told on.
 _LONGEST_NAME = 200
@@ -86,14 +84,14 @@ class Answer:
     def _note(self, document: Mapping[str, object]) -> None:
         match document:
             case {"model": str(model)} if model:
-                self._model = _printable(model, _LONGEST_NAME) or None
+                self._model = printable(model, _LONGEST_NAME) or None
         match document.get("usage"):
             case {"prompt_tokens": prompt, "completion_tokens": completion}:
-                self._input_tokens = _count(prompt)
-                self._output_tokens = _count(completion)
+                self._input_tokens = token_count(prompt)
+                self._output_tokens = token_count(completion)
         match document.get("usage"):
             case {"prompt_tokens_details": {"cached_tokens": cached}}:
-                self._cached_tokens = _count(cached) or 0
+                self._cached_tokens = token_count(cached) or 0
 
     def _choice(self, choices: object, part: str) -> Choice:
         match choices:
@@ -146,14 +144,4 @@ class Answer:
             case "stop":
                 self._stop_reason = "end"
             case _:
-                self._stop_reason = _printable(reason, 32)
-
-
-def _printable(text: str, most: int) -> str:
-    """What the store and the page can hold: no NUL, no lone surrogate, no end of line."""
-    return "".join(char for char in text[:most] if char.isprintable())
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens as a database column can hold it; None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None
+                self._stop_reason = printable(reason, 32)

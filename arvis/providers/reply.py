@@ -12,6 +12,8 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import ToolCall
 
+_MOST_TOKENS = 1 << 31
+
 
 class ReplyText:
     """Collects pieces up to `max_bytes` of UTF-8 and passes each on to `on_text`. NUL characters and lone
@@ -69,3 +71,13 @@ class ReplyText:
             cached_tokens=cached_tokens,
             written_tokens=written_tokens,
         )
+
+
+def printable(text: str, most: int) -> str:
+    """What the store and the page can hold: no NUL, no lone surrogate, no end of line."""
+    return "".join(char for char in text[:most] if char.isprintable())
+
+
+def token_count(value: object) -> int | None:
+    """A number of tokens as a database column can hold it; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS else None

@@ -214,9 +214,19 @@ async def openai_server(
     *, script: Iterable[Behaviour] = (), default: Behaviour | None = None
 ) -> AsyncIterator[OpenAIServer]:
     """A server on a free port of 127.0.0.1, closed at the end."""
+    async with model_server("/v1/chat/completions", base="/v1", script=script, default=default) as server:
+        yield server
+
+
+@asynccontextmanager
+async def model_server(
+    route: str, *, base: str = "", script: Iterable[Behaviour] = (), default: Behaviour | None = None
+) -> AsyncIterator[OpenAIServer]:
+    """The same for another vendor's `route`, a pattern of aiohttp, whose behaviours speak that vendor's format. `base`
+    is the part of the path that belongs to `base_url`."""
     server = OpenAIServer(script=script, default=default)
     app = web.Application(client_max_size=64 * 1024 * 1024)
-    app.router.add_post("/v1/chat/completions", server.handle)
+    app.router.add_post(route, server.handle)
     # Without cancellation a handler would not learn that its client has gone.
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
@@ -224,7 +234,7 @@ async def openai_server(
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         host, port = runner.addresses[0][:2]
-        server.base_url = f"http://{host}:{port}/v1"
+        server.base_url = f"http://{host}:{port}{base}"
         yield server
     finally:
         await runner.cleanup()

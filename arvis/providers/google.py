@@ -1,0 +1,91 @@
+"""Google's models by `generateContent`, written to the public wire format, without an SDK.
+
+It makes exactly one call: waiting, trying again and choosing another account are the runner's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from arvis.domain.errors import ProviderError
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.providers.exchange import Broken, Exchange, ended_early, sendable_key
+from arvis.providers.google_answer import Answer, failure
+from arvis.providers.google_prompt import contents_of
+from arvis.providers.reply import ReplyText
+
+_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
+
+
+def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> GoogleProvider:
+    """The entry point."""
+    return GoogleProvider(name=name, exchange=Exchange(http=http, clock=clock, timeouts=timeouts, failure=failure))
+
+
+class GoogleProvider:
+    """A `StreamingProvider`. An account's `base_url` ends with the version, as Google's own does."""
+
+    def __init__(self, *, name: str, exchange: Exchange) -> None:
+        self.name = name
+        self._exchange = exchange
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
+
+    async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        async with self._exchange.post(
+            account,
+            _url(request, account, stream=stream),
+            headers={"x-goog-api-key": sendable_key(account)},
+            document=_document(request),
+            stream=stream,
+            max_bytes=request.max_bytes,
+        ) as answered:
+            if not stream:
+                answer.take(await answered.document())
+                return answer.result(request)
+            try:
+                async for document in answered.events():
+                    if not answer.take(document):
+                        break
+            except Broken as error:
+                if not answer.finished:
+                    raise _early(answer, str(error)) from None
+            # A reply that is as long as it may be was left before its end.
+            if not answer.finished and not reply.truncated:
+                raise _early(answer, "no end was marked")
+        return answer.result(request)
+
+
+def _early(answer: Answer, why: str) -> ProviderError:
+    return ended_early(answer.account, why)
+
+
+def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
+    base = (account.base_url or _BASE_URL).rstrip("/")
+    method = "streamGenerateContent?alt=sse" if stream else "generateContent"
+    return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
+
+
+def _document(request: RunRequest) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "contents": contents_of(request.turns),
+        "generationConfig": {"maxOutputTokens": request.max_tokens},
+    }
+    if request.system:
+        document["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        declared = [
+            {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
+            for tool in request.tools
+        ]
+        document["tools"] = [{"functionDeclarations": declared}]
+    return document
