@@ -1,5 +1,6 @@
 # The same commands here and in CI. What is set up is remembered by two stamps in .venv; uv is used when it runs,
-# else pip. PYTHON= names an interpreter for a new .venv, ARGS= is handed to `arvis run`, KILLS= to the crash test.
+# else pip. PYTHON= names an interpreter for a new .venv, ARGS= is handed to `arvis run` and to the crash test,
+# which else kills KILLS= times.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,7 +27,7 @@ fix: $(VENV)/.test
 	@$(BIN)/ruff format .
 
 crash: $(VENV)/.test
-	@$(BIN)/python -m tests.crash --kills $(KILLS)
+	@$(BIN)/python -m tests.crash $(or $(ARGS),--kills $(KILLS))
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench

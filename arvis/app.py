@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 
 import structlog
@@ -22,7 +23,7 @@ from arvis.bus import EventBus
 from arvis.config import Config, ineffective_keys
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent, Binding
-from arvis.domain.errors import ConfigError
+from arvis.domain.errors import ConfigError, StoreLost
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.domain.runs import Account, CallTimeouts
@@ -37,17 +38,23 @@ from arvis.ports.insights import Insights
 from arvis.ports.provider import Provider
 from arvis.ports.relay import Topic
 from arvis.ports.store import Store, Transaction
+from arvis.process.ballast import Ballast
 from arvis.process.clock import SystemClock
+from arvis.process.disk import DiskWatch, disk_space
 from arvis.process.ids import IdMaker
 from arvis.process.leases import RoleKeeper
 from arvis.process.lock import DataFolder, hold_data_folder, leave_address
 from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
 from arvis.process.roles import Role, RoleState, Supervisor
+from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import DEMO, Runner
+from arvis.store.backup_keeper import BackupKeeper
+from arvis.store.emergency import Emergency
+from arvis.store.mending import make_sound
 from arvis.store.opening import Database, bring_up_to_date, open_relay, open_store
 from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
@@ -71,6 +78,8 @@ class Base:
     store: Store
     insights: Insights
     bridge: Bridge | None
+    backups: BackupKeeper
+    disk: DiskWatch
 
 
 async def run(config: Config, *, say: Callable[[str], None]) -> None:
@@ -86,7 +95,8 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
             logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
         )
         _check_connectors(config)
-        base = await stack.enter_async_context(_open_base(config, folder, clock, new_id))
+        disk = await stack.enter_async_context(_watch_disk(config, folder, clock))
+        base = await stack.enter_async_context(_open_base(config, folder, disk, clock, new_id))
         # What turns need to end is opened before the roles, and so is closed after their drain.
         providers = await _load_providers(stack, base, config.accounts or (DEMO,))
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
@@ -122,12 +132,32 @@ async def _start_roles(base: Base, providers: Mapping[str, Provider], supervisor
 
 
 @asynccontextmanager
-async def _open_base(config: Config, folder: DataFolder, clock: SystemClock, new_id: IdMaker) -> AsyncIterator[Base]:
+async def _watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
+    """Room matters where the database lies in the data folder."""
+    space, ballast = partial(disk_space, folder.path), Ballast(folder.path / "ballast")
+    disk = DiskWatch(space=space, ballast=ballast, clock=clock)
+    async with nullcontext() if config.postgres_url else disk.watching():
+        yield disk
+
+
+def _end_at_once(error: StoreLost) -> None:
+    """On a thread of the store: from now on nobody may be told anything, so the process ends where it stands."""
+    log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
+    os._exit(1)
+
+
+@asynccontextmanager
+async def _open_base(
+    config: Config, folder: DataFolder, disk: DiskWatch, clock: SystemClock, new_id: IdMaker
+) -> AsyncIterator[Base]:
     database = database_of(config)
+    if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
+        getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
     applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
     bus = EventBus()
+    emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
     async with (
-        open_store(database, boot=folder.boot_id, new_id=new_id) as (store, insights),
+        open_store(database, boot=folder.boot_id, new_id=new_id, emergency=emergency) as (store, insights),
         open_relay(database, boot=folder.boot_id) as relay,
     ):
         if applied:
@@ -135,7 +165,8 @@ async def _open_base(config: Config, folder: DataFolder, clock: SystemClock, new
         await store.write(_seed_agents, config, clock.now())
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
-            yield Base(config, folder, clock, new_id, bus, store, insights, bridge)
+            backups = BackupKeeper(database=database, every=config.backup.every, clock=clock)
+            yield Base(config, folder, clock, new_id, bus, store, insights, bridge, backups, disk)
 
 
 def _topics(config: Config) -> list[Topic]:
@@ -145,7 +176,7 @@ def _topics(config: Config) -> list[Topic]:
 
 
 def database_of(config: Config) -> Database:
-    return Database(config.database_file, config.postgres_url, config.data_dir)
+    return Database(config.database_file, config.postgres_url, config.data_dir, config.backup.keep)
 
 
 async def _load_providers(stack: AsyncExitStack, base: Base, accounts: tuple[Account, ...]) -> Mapping[str, Provider]:
@@ -176,13 +207,21 @@ def _build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
         random=random.random,
     )
     graph = agent_graph(store=base.store, runner=runner, reply_bytes=config.limits.reply_bytes)
-    engine = Engine(store=base.store, graphs={graph.name: graph}, clock=base.clock, bus=base.bus, new_id=base.new_id)
+    engine = Engine(
+        store=PatientStore(store=base.store, clock=base.clock),
+        graphs={graph.name: graph},
+        clock=base.clock,
+        bus=base.bus,
+        new_id=base.new_id,
+    )
     router = Router(
         fallback=config.routing.fallback,
         conductor_channel=config.routing.conductor_channel,
         owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
     )
-    return MessageFlow(store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock)
+    return MessageFlow(
+        admit=base.disk.admit, store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock
+    )
 
 
 def _build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: Supervisor) -> WebServer:
@@ -195,12 +234,14 @@ def _build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: S
         inbox=flow,
         insights=base.insights,
         operations=StoreOperations(store=base.store, bus=base.bus, clock=base.clock),
+        backups=base.backups,
         store=base.store,
         connector=rooms,
         bus=base.bus,
         clock=base.clock,
         new_token=_new_token,
         roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
+        room=lambda: not base.disk.low,
     )
 
 
@@ -210,7 +251,8 @@ def _build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: S
 async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up) -> None:
     """The workers: run jobs until cancelled, then drain."""
     settings = base.config.queue
-    deliverer = Deliverer(store=base.store, connectors=connectors, clock=base.clock)
+    patient = PatientStore(store=base.store, clock=base.clock)
+    deliverer = Deliverer(store=patient, connectors=connectors, clock=base.clock)
     handlers: dict[JobKind, Handler] = {JobKind.MESSAGE: flow, JobKind.ADVANCE: flow, JobKind.DELIVER: deliverer}
     queue = Queue(
         store=base.store,
@@ -249,7 +291,7 @@ async def _keep_house(base: Base, up: Up) -> None:
         clock=base.clock,
         keep_finished_ms=retention.finished_jobs_days * DAY_MS,
         keep_history_ms=retention.timeline_days * DAY_MS,
-        back_up=None,
+        back_up=None if base.store.shared else base.backups.run_due,
     )
     up()
     await keeper.run(housekeeping.run)

@@ -38,9 +38,13 @@ LIMIT_SECONDS = 60
 
 
 class MessageFlow:
-    """`Inbox` for connectors, `Handler` for jobs of kind `message` and `advance`."""
+    """`Inbox` for connectors, `Handler` for jobs of kind `message` and `advance`. `admit` raises, without touching the
+    disk, while nothing new may be taken on."""
 
-    def __init__(self, *, store: Store, router: Router, engine: Engine, bus: Bus, clock: Clock) -> None:
+    def __init__(
+        self, *, admit: Callable[[], None], store: Store, router: Router, engine: Engine, bus: Bus, clock: Clock
+    ) -> None:
+        self._admit = admit
         self._store = store
         self._router = router
         self._engine = engine
@@ -50,7 +54,9 @@ class MessageFlow:
     # -- from a connector: milliseconds, no model ------------------------------------------------------------
 
     async def receive(self, message: IncomingMessage) -> Received:
-        """Steps 1–4 and 8. Acknowledge the platform only after this returns."""
+        """Steps 1–4 and 8. Acknowledge the platform only after this returns. Raises `Unavailable` when the platform
+        should bring the message again later."""
+        self._admit()
         files = await self._keep_files(message)  # bytes first, rows second
         received = await self._store.write(self._take, message, files, self._clock.now())  # 1, 2, 4, 8 in one commit
         if received.status is MessageStatus.ACCEPTED and not received.duplicate:

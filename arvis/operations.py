@@ -51,20 +51,20 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
         )
     if job.delivery_id is not None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
-    if job.execution_id is not None:
+    if job.execution_id is not None and lifecycle.try_again(tx, job.execution_id, now):
         tx.messages.reopen_turn(job.execution_id)
-        lifecycle.try_again(tx, job.execution_id, now)
 
 
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     job = _job(tx, job_id)
-    if job.status not in LIVE:
+    if job.status in LIVE and job.execution_id is not None:
+        turn = turns.cancel_turn(tx, job.execution_id, "an operator", now)
+        if turn.jobs:
+            return turn
+    if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(
             f"The job {job_id} is over", why=f"it is {job.status}", fix="only waiting or running jobs end here"
         )
-    if job.execution_id is not None and (turn := turns.cancel_turn(tx, job.execution_id, "an operator", now)).jobs:
-        return turn
-    tx.jobs.cancel(job_id, now)
     if job.delivery_id is not None and (delivery := tx.deliveries.get(job.delivery_id)) is not None:
         interrupted = delivery.state is DeliveryState.SENDING
         state = DeliveryState.UNKNOWN if interrupted else DeliveryState.FAILED

@@ -1,4 +1,7 @@
-"""`python -m bench [NAMES] [--json FILE] [--short]`: run the rows (all, or those named) and print them."""
+"""`python -m bench [NAMES]`: run the rows (all, or those named), print them and keep them.
+
+`--compare OLD.json` shows beside them what another run saw; with a second file nothing is run and the two are compared.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import draining, enqueuing, resting, talking
+from bench import draining, enqueuing, postgres, resting, results, talking
+from bench.places import Files
 from bench.report import CORES, Figure, Run, Verdict, table
-from bench.rounds import FULL, SHORT, Setting
+from bench.rounds import FULL, SHORT, Scale, Setting
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,43 +35,57 @@ ROWS: dict[str, Row] = {
     "idle": resting.idle,
     "prompt": talking.prompt,
     "size": resting.size,
+    **postgres.ROWS,
 }
 
 
-async def measure(names: Sequence[str], *, folder: Path, short: bool) -> Run:
+async def measure(names: Sequence[str], *, folder: Path, scale: Scale) -> Run:
     """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure."""
-    before = os.getloadavg()[0]
+    before, about = os.getloadavg()[0], results.about()
     figures: list[Figure] = []
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
         place = Path(tempfile.mkdtemp(prefix=f"bench-{name}-", dir=folder))
         try:
-            figures += await ROWS[name](Setting(place, SHORT if short else FULL))
+            figures += await ROWS[name](Setting(place, Files(place), scale))
+        except LookupError as missing:
+            print(f"{name} is left out: {missing}", file=sys.stderr)
         finally:
             shutil.rmtree(place, ignore_errors=True)
-    return Run(figures, short=short, load_before=before, load_after=os.getloadavg()[0])
+    return Run(figures, short=scale != FULL, load_before=before, load_after=os.getloadavg()[0], about=about)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(ROWS)} (default: all)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the figures there, not in build/bench")
+    parser.add_argument("--compare", type=Path, nargs="+", metavar="FILE", help="an earlier run; or two of them")
     parser.add_argument("--short", action="store_true", help="a tenth of the work, for a smoke test")
     parser.add_argument("--folder", type=Path, default=ROOT / "data", help="a folder on the disk to measure")
     given = parser.parse_args()
     if unknown := set(given.names) - ROWS.keys():
         parser.error(f"there is no row {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    earlier = [results.read(file) for file in given.compare or ()]
+    if len(earlier) > 1:
+        print(results.comparison(earlier[0], earlier[1]))
+        return
     given.folder.mkdir(parents=True, exist_ok=True)
-    run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, short=given.short))
+    run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, scale=SHORT if given.short else FULL))
+    show(run)
+    run.write(file := given.json or results.file_for(run.about))
+    print(f"kept in {file}")
+    for old in earlier:
+        print(f"\n{results.comparison(old, run.to_json())}")
+    sys.exit(any(figure.verdict is Verdict.DEFECT for figure in run.figures) and not run.busy)
+
+
+def show(run: Run) -> None:
     print(table(run.figures))
     print(f"load average {run.load_before:.1f} before, {run.load_after:.1f} after, on {CORES} cores")
     if run.busy:
         print(
             "The machine was busy with other work: trust the CPU times, the ratios a little, the wall times not at all."
         )
-    if given.json is not None:
-        run.write(given.json)
-    sys.exit(any(figure.verdict is Verdict.DEFECT for figure in run.figures) and not run.busy)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from arvis.domain.jobs import Done, Failed, Job, JobKind, NewJob, Priority, Retry, Settled, Snooze, Verdict
 from arvis.ports.store import Store, Transaction
@@ -14,7 +13,7 @@ from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Queue
-from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.store.opening import Database, open_store
 
 #: The configuration's defaults.
 WORKERS = 8
@@ -44,12 +43,13 @@ class Worker:
 
 
 class Bed:
-    """One database. `new_id` makes lanes and boots, too."""
+    """One database. `new_id` makes lanes and boots, too; `boot` is also the name of the node."""
 
-    def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker) -> None:
+    def __init__(self, *, store: Store, clock: SystemClock, new_id: IdMaker, boot: str) -> None:
         self.store = store
         self.clock = clock
         self.new_id = new_id
+        self._node = boot
 
     async def add(self, count: int, *, slice_size: int = 1_000) -> None:
         """Jobs that may all run at once, each in a lane of its own."""
@@ -70,7 +70,7 @@ class Bed:
             delivery_workers=workers,
             lease_seconds=LEASE_SECONDS,
             boot=self.new_id(),
-            node="bench",
+            node=self._node,
         )
         await queue.start()
         try:
@@ -95,15 +95,12 @@ class Bed:
 
 
 @asynccontextmanager
-async def open_bed(folder: Path) -> AsyncIterator[Bed]:
-    """`folder` is made."""
+async def open_bed(database: Database) -> AsyncIterator[Bed]:
     clock = SystemClock()
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
-    database = Database(folder / "arvis.db", None, folder)
-    await asyncio.to_thread(folder.mkdir, exist_ok=True)
-    await asyncio.to_thread(bring_up_to_date, database, clock.now())
-    async with open_store(database, boot=new_id(), new_id=new_id) as (store, _):
-        yield Bed(store=store, clock=clock, new_id=new_id)
+    boot = new_id()
+    async with open_store(database, boot=boot, new_id=new_id) as (store, _):
+        yield Bed(store=store, clock=clock, new_id=new_id, boot=boot)
 
 
 # -- scripts -----------------------------------------------------------------------------------------------

@@ -10,40 +10,79 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from statistics import median
+from typing import Protocol, Self
+
+import psycopg
 
 BODY = "x" * 200
 
 
-class RawCommits:
-    """One insert of 200 bytes a commit, WAL and `synchronous=FULL`, nothing else."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+class RawCommits(Protocol):
+    """One insert of 200 bytes a durable commit, nothing else."""
 
     def once(self) -> float:
         """Seconds of one commit."""
+        ...
+
+    def rate(self, commits: int) -> float:
+        """Commits a second."""
+        ...
+
+
+class SqliteCommits:
+    """WAL and `synchronous=FULL`. `connection` is to a fresh database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
+
+    def once(self) -> float:
         begun = time.perf_counter()
         self._connection.execute("INSERT INTO rows (body) VALUES (?)", (BODY,))
         return time.perf_counter() - begun
 
     def rate(self, commits: int) -> float:
-        """Commits a second."""
         begun = time.perf_counter()
         for _ in range(commits):
             self._connection.execute("INSERT INTO rows (body) VALUES (?)", (BODY,))
         return commits / (time.perf_counter() - begun)
 
 
-@contextmanager
-def raw_commits(folder: Path) -> Iterator[RawCommits]:
-    with closing(sqlite3.connect(folder / "control.db", isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT")
-        yield RawCommits(connection)
+class PostgresCommits:
+    """As many connections as asked for, each with a thread that commits one row after the other. A context manager."""
+
+    def __init__(self, url: str, connections: int) -> None:
+        self._connections = [psycopg.connect(url, autocommit=True) for _ in range(connections)]
+        self._threads = ThreadPoolExecutor(connections)
+        self._connections[0].execute("CREATE TABLE IF NOT EXISTS rows (body text NOT NULL)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()
+
+    def once(self) -> float:
+        return self._seconds(self._connections[0], 1)
+
+    def rate(self, commits: int) -> float:
+        each = commits // len(self._connections)
+        begun = time.perf_counter()
+        list(self._threads.map(lambda connection: self._seconds(connection, each), self._connections))
+        return each * len(self._connections) / (time.perf_counter() - begun)
+
+    def _seconds(self, connection: psycopg.Connection, commits: int) -> float:
+        begun = time.perf_counter()
+        for _ in range(commits):
+            connection.execute("INSERT INTO rows (body) VALUES (%s)", (BODY,))
+        return time.perf_counter() - begun
 
 
 class ThreadTrip:

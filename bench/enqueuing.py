@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import closing
 from functools import partial
 
 from arvis.domain.jobs import Job
-from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
 from bench.bed import Bed, add_job, open_bed
-from bench.controls import RawCommits, ThreadTrip, p50, raw_commits, thread_trip
+from bench.controls import RawCommits, ThreadTrip, p50, thread_trip
 from bench.report import Figure, Target
 from bench.rounds import Setting, in_turn
 
@@ -28,11 +24,11 @@ async def enqueue(setting: Setting) -> list[Figure]:
 
 async def _alone(setting: Setting) -> Figure:
     work = setting.scale.work
-    with raw_commits(setting.folder) as raw:
-        async with open_bed(setting.folder / "alone") as bed:
+    with setting.place.commits() as commits:
+        async with open_bed(setting.place.fresh("alone")) as bed:
 
             async def control() -> float:
-                return raw.rate(work)
+                return commits.rate(work)
 
             async def measure() -> float:
                 return await _enqueue_rate(bed, work, in_flight=1)
@@ -43,20 +39,27 @@ async def _alone(setting: Setting) -> Figure:
         paired.value,
         "/s",
         paired.control,
-        "one insert a FULL commit in a plain loop",
+        "one insert a durable commit in a plain loop",
         paired.ratio,
         Target(gate=0.3, goal=0.55, of_ratio=True),
     )
 
 
 async def _together(setting: Setting) -> Figure:
+    """The control: the scripts of the store without its thread, queue and futures."""
     work = setting.scale.work * 4
-    async with open_bed(setting.folder / "together") as bed, open_bed(setting.folder / "plain"):
-        with closing(connect(setting.folder / "plain" / "arvis.db", writing=True)) as connection:
-            plain = _PlainLoop(connection, bed)
+    beside = setting.place.fresh("plain")
+    async with open_bed(setting.place.fresh("together")) as bed:
+        with setting.place.plain(beside, bed.new_id) as (session, commit):
+            tx = SqlTransaction(session)
 
             async def control() -> float:
-                return plain.rate(work)
+                begun = time.perf_counter()
+                for _ in range(0, work, IN_FLIGHT):
+                    for _ in range(IN_FLIGHT):
+                        add_job(tx, bed.clock.now())
+                    commit()
+                return work / (time.perf_counter() - begun)
 
             async def measure() -> float:
                 return await _enqueue_rate(bed, work, in_flight=IN_FLIGHT)
@@ -73,27 +76,6 @@ async def _together(setting: Setting) -> Figure:
     )
 
 
-class _PlainLoop:
-    """The scripts of the store without its thread, queue and futures."""
-
-    def __init__(self, connection: sqlite3.Connection, bed: Bed) -> None:
-        self._connection = connection
-        self._clock = bed.clock
-        queries = load_queries(SqliteDialect())
-        self._tx = SqlTransaction(SqliteSession(connection=connection, queries=queries, new_id=bed.new_id))
-
-    def rate(self, count: int) -> float:
-        begun = time.perf_counter()
-        for _ in range(0, count, IN_FLIGHT):
-            self._connection.execute("BEGIN IMMEDIATE")
-            for _ in range(IN_FLIGHT):
-                add_job(self._tx, self._clock.now())
-            self._connection.execute("COMMIT")
-        # Where the store does it, too: between groups.
-        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        return count / (time.perf_counter() - begun)
-
-
 async def _enqueue_rate(bed: Bed, count: int, *, in_flight: int) -> float:
     """`in_flight` callers, each of which waits for its commit before the next."""
 
@@ -106,14 +88,14 @@ async def _enqueue_rate(bed: Bed, count: int, *, in_flight: int) -> float:
     return count / (time.perf_counter() - begun)
 
 
-async def raw_and_trip(raw: RawCommits, trip: ThreadTrip) -> float:
-    return raw.once() + await trip.once()
+async def _commit_and_trip(commits: RawCommits, trip: ThreadTrip) -> float:
+    return commits.once() + await trip.once()
 
 
 async def pickup(setting: Setting) -> list[Figure]:
     """From the call that adds a job to the first line of its handler, on an idle queue (p50)."""
-    with raw_commits(setting.folder) as raw, thread_trip() as trip:
-        async with open_bed(setting.folder / "pickup") as bed:
+    with setting.place.commits() as commits, thread_trip() as trip:
+        async with open_bed(setting.place.fresh("pickup")) as bed:
             starts: asyncio.Queue[float] = asyncio.Queue()
 
             async def on_job(_: Job) -> None:
@@ -133,7 +115,7 @@ async def pickup(setting: Setting) -> list[Figure]:
                 return p50(samples)
 
             async def control() -> float:
-                return await idle_p50(partial(raw_and_trip, raw, trip))
+                return await idle_p50(partial(_commit_and_trip, commits, trip))
 
             async def measure() -> float:
                 return await idle_p50(one)
@@ -146,7 +128,7 @@ async def pickup(setting: Setting) -> list[Figure]:
             paired.value * 1000,
             "ms",
             paired.control * 1000,
-            "one insert in a FULL commit + one round trip to a thread",
+            "one insert in a durable commit + one round trip to a thread",
             paired.ratio,
             Target(gate=2.2, goal=1.4, of_ratio=True, lower=True),
         )

@@ -1,12 +1,18 @@
-"""People who write over the socket: each waits for the reply to one message before writing the next."""
+"""People who write over the socket: each waits for the reply to one message before writing the next.
+
+Run as a program (`python -m bench.people URL API_KEY`) they are a process of their own, so that a daemon in ours can be
+watched; it prints when each message was sent and answered.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import itertools
 import json
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from statistics import median
@@ -22,12 +28,19 @@ _REPLY = '{"type":"message"'
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
-    """A server under load: the daemon or its control."""
+class Door:
+    """Where people come in."""
 
     url: str
     api_key: str
-    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server under load: the daemon or its control. People spread evenly over the doors; `pids` are its processes."""
+
+    doors: Sequence[Door]
+    pids: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +52,91 @@ class Load:
     p50_ms: float
 
 
-class Person:
-    def __init__(self, socket: ClientConnection) -> None:
-        self._socket = socket
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A message and its reply, in seconds of the clock that all processes of a machine share."""
 
-    async def ask(self, text: str) -> float:
-        """Seconds from the question to the reply."""
-        begun = time.perf_counter()
+    asked: float
+    answered: float
+
+
+class Person:
+    """`pause` is how many seconds they think before they write."""
+
+    def __init__(self, socket: ClientConnection, pause: float) -> None:
+        self._socket = socket
+        self._pause = pause
+
+    async def ask(self, text: str) -> Exchange:
+        if self._pause:
+            await asyncio.sleep(self._pause)
+        asked = time.perf_counter()
         frame = {"type": "message", "id": secrets.token_hex(8), "content": text}
         await self._socket.send(json.dumps(frame))
         async with asyncio.timeout(PATIENCE):
             while not str(await self._socket.recv()).startswith(_REPLY):
                 pass
-        return time.perf_counter() - begun
+        return Exchange(asked, time.perf_counter())
 
 
 @asynccontextmanager
-async def person(server: Server) -> AsyncIterator[Person]:
+async def person(door: Door, *, pause: float = 0.0) -> AsyncIterator[Person]:
     """Somebody new, in a channel of their own."""
     name = secrets.token_hex(6)
-    async with connect(server.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
+    async with connect(door.url.replace("http", "ws", 1) + "/ws", compression=None) as socket:
         greeting = {"type": "auth", "userId": name, "userName": "Bench", "channelId": f"web-{name}"}
-        await socket.send(json.dumps({**greeting, "apiKey": server.api_key}))
+        await socket.send(json.dumps({**greeting, "apiKey": door.api_key}))
         welcome = json.loads(await socket.recv())
         if welcome["type"] != "auth_ok":
             raise RuntimeError(f"the server said {welcome}")
-        yield Person(socket)
+        yield Person(socket, pause)
+
+
+@asynccontextmanager
+async def crowd(doors: Sequence[Door], people: int, *, pause: float = 0.0) -> AsyncIterator[list[Person]]:
+    async with AsyncExitStack() as stack:
+        spread = itertools.islice(itertools.cycle(doors), people)
+        yield [await stack.enter_async_context(person(door, pause=pause)) for door in spread]
+
+
+async def talk(everybody: Sequence[Person], messages: int) -> list[Exchange]:
+    """Each says so much, all at once."""
+    talks = await asyncio.gather(*(_converse(each, messages) for each in everybody))
+    return [exchange for each in talks for exchange in each]
 
 
 async def chat(server: Server, *, people: int, messages: int) -> Load:
     """`people` new conversations of so many messages each, all at once."""
-    async with AsyncExitStack() as stack:
-        crowd = [await stack.enter_async_context(person(server)) for _ in range(people)]
-        cpu, begun = cpu_seconds(server.pid), time.perf_counter()
-        waits = await asyncio.gather(*(_converse(each, messages) for each in crowd))
-        seconds, cpu = time.perf_counter() - begun, cpu_seconds(server.pid) - cpu
-    total = people * messages
-    return Load(total / seconds, cpu / total * 1000, median(wait for each in waits for wait in each) * 1000)
+    async with crowd(server.doors, people) as everybody:
+        used, begun = [cpu_seconds(pid) for pid in server.pids], time.perf_counter()
+        exchanges = await talk(everybody, messages)
+        seconds = time.perf_counter() - begun
+        cpu = sum(cpu_seconds(pid) - before for pid, before in zip(server.pids, used, strict=True))
+    waits = [exchange.answered - exchange.asked for exchange in exchanges]
+    return Load(len(exchanges) / seconds, cpu / len(exchanges) * 1000, median(waits) * 1000)
 
 
-async def _converse(each: Person, messages: int) -> list[float]:
+async def _converse(each: Person, messages: int) -> list[Exchange]:
     return [await each.ask(f"hello, number {number}") for number in range(messages)]
+
+
+async def _visit(door: Door, *, people: int, messages: int, pause: float) -> list[Exchange]:
+    async with crowd([door], people, pause=pause) as everybody:
+        return await talk(everybody, messages)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.people", description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("api_key")
+    parser.add_argument("--people", type=int, default=1)
+    parser.add_argument("--messages", type=int, default=25)
+    parser.add_argument("--pause", type=float, default=0.0)
+    given = parser.parse_args()
+    door = Door(given.url, given.api_key)
+    exchanges = asyncio.run(_visit(door, people=given.people, messages=given.messages, pause=given.pause))
+    print(json.dumps([[each.asked, each.answered] for each in exchanges]))
+
+
+if __name__ == "__main__":
+    main()

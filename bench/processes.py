@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import time
@@ -19,13 +20,23 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime(clock.value)
 
 
+def cpu_seconds_of_family(pid: int) -> float:
+    """The same for a process and everything it started that is still there."""
+    total = 0.0
+    for member in family(pid):
+        with contextlib.suppress(OSError):
+            total += cpu_seconds(member)
+    return total
+
+
 def memory_mb(pid: int) -> float:
     """Resident memory of a process and everything it started, in MB of 1,000,000 bytes; shared pages count once in
     each."""
-    return sum(_resident_kib(member) for member in _tree(pid)) * 1024 / 1_000_000
+    return sum(_resident_kib(member) for member in family(pid)) * 1024 / 1_000_000
 
 
-def _tree(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
+    """A process and everything it started."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal() and (parent := _status(int(entry.name)).get("PPid")):

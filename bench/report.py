@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -67,12 +65,14 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """All figures of one call, and how busy the machine was (load averages of one minute, before and after)."""
+    """All figures of one call, how busy the machine was (load averages of one minute, before and after), and `about`:
+    when, where and of which commit."""
 
     figures: Sequence[Figure]
     short: bool
     load_before: float
     load_after: float
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def busy(self) -> bool:
@@ -80,10 +80,7 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "cores": CORES,
-            "python": platform.python_version(),
-            "system": f"{platform.system()} {platform.machine()}",
+            **self.about,
             "short": self.short,
             "load": [self.load_before, self.load_after],
             "busy": self.busy,
@@ -91,6 +88,7 @@ class Run:
         }
 
     def write(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -100,11 +98,16 @@ HEADINGS = ("measure", "value", "control", "ratio", "gate", "goal", "verdict")
 def table(figures: Sequence[Figure]) -> str:
     """The figures as a table of the seven columns of `HEADINGS`, each control named below."""
     rows = [HEADINGS, *(_cells(figure) for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.insert(1, "-" * len(lines[0]))
+    lines = aligned(rows)
     controls = [f"control of “{figure.name}”: {figure.against}" for figure in figures if figure.against]
     return "\n".join([*lines, "", *controls])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of one width, the headings underlined."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

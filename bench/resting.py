@@ -57,12 +57,13 @@ async def idle(setting: Setting) -> list[Figure]:
     with daemon(setting.folder / "idle") as server, echo() as control:
         # The start is over when it has been quiet for a moment.
         await asyncio.sleep(2)
-        begun, ours, bare = time.perf_counter(), cpu_seconds(server.pid), cpu_seconds(control.pid)
+        pid, bare_pid = server.pids[0], control.pids[0]
+        begun, ours, bare = time.perf_counter(), cpu_seconds(pid), cpu_seconds(bare_pid)
         await asyncio.sleep(setting.scale.idle_seconds)
         seconds = time.perf_counter() - begun
-        percent = (cpu_seconds(server.pid) - ours) / seconds * 100
-        bare_percent = (cpu_seconds(control.pid) - bare) / seconds * 100
-        memory, bare_memory = memory_mb(server.pid), memory_mb(control.pid)
+        percent = (cpu_seconds(pid) - ours) / seconds * 100
+        bare_percent = (cpu_seconds(bare_pid) - bare) / seconds * 100
+        memory, bare_memory = memory_mb(pid), memory_mb(bare_pid)
     against = "a bare asyncio and websockets server"
     return [
         Figure("idle CPU", percent, "%", bare_percent, against, target=Target(0.3, 0.05, lower=True)),

@@ -7,30 +7,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.places import Place
+
 #: One round: does its work and says what it measured.
 Round = Callable[[], Awaitable[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much work a run does: `rounds` of control and measure, `work` operations in each, `depth` jobs that wait or
-    are kept in the rows about large queues, and how long (seconds) an idle daemon is watched."""
+    """How much work a run does: `rounds` of control and measure, `work` operations in each (or so many `messages` of each
+    person, which makes conversations of the length that people have), `depth` jobs that wait or
+    are kept in the rows about large queues, `lanes` in those about order, how many worker `processes` a cluster has, and
+    how long (seconds) an idle daemon is watched."""
 
     rounds: int
     work: int
+    messages: int
     depth: int
+    lanes: int
+    processes: tuple[int, ...]
     idle_seconds: float
 
 
-FULL = Scale(rounds=9, work=2_000, depth=1_000_000, idle_seconds=60)
-SHORT = Scale(rounds=3, work=300, depth=50_000, idle_seconds=5)
+FULL = Scale(rounds=9, work=2_000, messages=25, depth=1_000_000, lanes=200, processes=(1, 2, 4), idle_seconds=60)
+SHORT = Scale(rounds=3, work=300, messages=25, depth=50_000, lanes=200, processes=(1, 2), idle_seconds=5)
+#: Says nothing but that it runs.
+TINY = Scale(rounds=1, work=64, messages=2, depth=2_000, lanes=20, processes=(2,), idle_seconds=0.1)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What every row is given: an empty folder on the disk to measure, and the scale."""
+    """What every row is given: an empty folder on the disk to measure, where its databases are, and the scale."""
 
     folder: Path
+    place: Place
     scale: Scale
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.people import Server
+from bench.people import Door, Server
 from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +25,7 @@ def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[
 
 
 def server_of(running: Daemon) -> Server:
-    return Server(running.url, running.api_key, running.pid)
+    return Server([Door(running.url, running.api_key)], [running.pid])
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def echo() -> Iterator[Server]:
     process = subprocess.Popen([sys.executable, "-m", "bench.echo"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        yield Server(process.stdout.readline().strip(), "", process.pid)
+        yield Server([Door(process.stdout.readline().strip(), "")], [process.pid])
     finally:
         process.kill()
         process.communicate()

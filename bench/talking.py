@@ -12,8 +12,6 @@ from bench.rounds import Setting
 from bench.servers import daemon, echo
 
 CHATS = 16
-#: A conversation of the length that people have: history grows, and with it the prompt.
-MESSAGES = 25
 
 ECHO = "the same chats with a bare asyncio and websockets echo server"
 
@@ -54,8 +52,9 @@ async def prompt(setting: Setting) -> list[Figure]:
 
 async def _talk(setting: Setting, server: Server, name: str, targets: Targets) -> list[Figure]:
     with echo() as control:
-        many = [await _round(server, control, CHATS, MESSAGES) for _ in range(setting.scale.rounds + 1)][1:]
-        one = [await _round(server, control, 1, MESSAGES * 2) for _ in range(setting.scale.rounds + 1)][1:]
+        rounds, messages = setting.scale.rounds, setting.scale.messages
+        many = [await _round(server, control, CHATS, messages) for _ in range(rounds + 1)][1:]
+        one = [await _round(server, control, 1, messages * 2) for _ in range(rounds + 1)][1:]
     return [
         _figure(f"{name}, {CHATS} chats", "messages/s", [(a.rate, b.rate) for a, b in many], targets.rate),
         _figure(f"{name}, {CHATS} chats, CPU", "ms/message", [(a.cpu_ms, b.cpu_ms) for a, b in many], targets.cpu_ms),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -37,6 +38,12 @@ def require(part: str, hint: str | None = None) -> Path:
     if os.environ.get("ARVIS_REQUIRE_ALL") == "1":
         pytest.fail(message, pytrace=False)
     pytest.skip(message)
+
+
+def refused(reason: str) -> NoReturn:
+    """Skip what the machine itself forbids (a mount, a loop device): no installation mends that, so it is no failure
+    anywhere."""
+    pytest.skip(reason)
 
 
 def _postgresql_folders() -> list[str]:

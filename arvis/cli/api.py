@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,8 +43,8 @@ class Api:
         wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         return self._call("GET", _joined(path) + (f"?{wanted}" if wanted else ""), patience=patience)
 
-    def post(self, *path: str, body: Any = None) -> Any:
-        return self._call("POST", _joined(path), body=body)
+    def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
+        return self._call("POST", _joined(path), body=body, patience=patience)
 
     def delete(self, *path: str) -> Any:
         return self._call("DELETE", _joined(path))
@@ -60,7 +60,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
     """The daemon of this data folder. Raises `DaemonUnreachable` when it has never run."""
     settings = load(config, data, os.environ)
     file = api_key_file(settings.data_dir)
-    key = _left_in(file)
+    key = left_in(file)
     if key is None:
         raise DaemonUnreachable("The daemon cannot be reached", why=f"there is no {file}", fix=_START)
     return Api(url=daemon_url(settings), key=key)
@@ -68,7 +68,7 @@ def connect(config: Path | None, data: Path | None) -> Api:
 
 def daemon_url(config: Config) -> str:
     """Where the daemon serves, else where the configuration says that it would."""
-    url = _left_in(address_file(config.data_dir))
+    url = left_in(address_file(config.data_dir))
     if url is not None:
         return url
     web = config.web
@@ -77,9 +77,17 @@ def daemon_url(config: Config) -> str:
 
 
 def request(
-    url: str, method: str, path: str, *, key: str | None = None, body: Any = None, patience: float = PATIENCE
+    url: str,
+    method: str,
+    path: str,
+    *,
+    key: str | None = None,
+    body: Any = None,
+    patience: float = PATIENCE,
+    decode: Callable[[bytes], Any] = json.loads,
 ) -> Answer:
-    """One request, whatever its outcome. Raises `DaemonUnreachable` when no Arvis answers there."""
+    """One request, whatever its outcome. Raises `DaemonUnreachable` when no Arvis answers there, which shows when
+    `decode` cannot read its answer, too."""
     place = urlsplit(url)
     headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
     if body is not None:
@@ -88,7 +96,7 @@ def request(
     try:
         connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
         response = connection.getresponse()
-        return Answer(response.status, json.loads(response.read()))
+        return Answer(response.status, decode(response.read()))
     except OSError as error:
         raise _unreachable(url, error.strerror or str(error) or "it does not answer") from error
     except (HTTPException, ValueError) as error:
@@ -101,7 +109,7 @@ def _joined(path: tuple[str, ...]) -> str:
     return "/" + "/".join(quote(part, safe="") for part in path)
 
 
-def _left_in(file: Path) -> str | None:
+def left_in(file: Path) -> str | None:
     """The one line of a file that the daemon leaves; None when there is no such file."""
     try:
         return file.read_text(encoding="utf-8").strip()

@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "init": Command("init", "Ask a few questions and write config.yaml."),
     "run": Command("run", "Start the daemon and answer messages until it is stopped."),
     "chat": Command("chat", "Talk to an agent: one message, or line by line."),
     "jobs": Command("jobs", "Look at the queue, and retry, cancel or delete what is in it."),
@@ -30,6 +31,8 @@ COMMANDS = {
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
     "login": Command("login", "Print a new one-time link to the page."),
     "doctor": Command("doctor", "Check that everything is in order, with or without a running daemon."),
+    "backup": Command("backup", "Make a backup of everything, with or without a running daemon."),
+    "restore": Command("restore", "Put a backup in the place of the data, or list the backups."),
     "migrate": Command("migrate", "Bring the database up to date without starting the daemon."),
     "version": Command("version", "Print the version."),
 }
@@ -55,7 +58,8 @@ class LazyCommands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):
+            # Click makes the second of the first, and of the end of input, at a question.
             ctx.exit(INTERRUPTED)
 
 

@@ -9,10 +9,11 @@ import click
 
 from arvis.app import database_of
 from arvis.cli.options import json_option, place_options
-from arvis.cli.printing import print_json
+from arvis.cli.printing import print_json, tell
 from arvis.config import load
 from arvis.process.clock import SystemClock
 from arvis.process.lock import lock_data_folder
+from arvis.store.mending import make_sound
 from arvis.store.opening import bring_up_to_date
 
 
@@ -22,8 +23,11 @@ from arvis.store.opening import bring_up_to_date
 def migrate(*, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Bring the database up to date; a copy is kept before. Refused while a daemon runs."""
     settings = load(config, data, os.environ)
+    database, now = database_of(settings), SystemClock().now()
     with lock_data_folder(settings.data_dir):
-        ran = bring_up_to_date(database_of(settings), SystemClock().now())
+        if (finding := make_sound(database, now)) is not None:
+            tell(f"The database was examined: {finding.what}." + (f" See {finding.report}" if finding.report else ""))
+        ran = bring_up_to_date(database, now)
     if as_json:
         print_json({"migrations": ran})
     else:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 _MS = 1000
+_MEGABYTE = 1_000_000
 
 
 def print_json(data: Any) -> None:
@@ -49,6 +50,11 @@ def print_fields(data: Mapping[str, object]) -> None:
 def moment(at: int | None) -> str | None:
     """A time in ms since the epoch in this machine's zone, to the second."""
     return None if at is None else datetime.fromtimestamp(at / _MS).astimezone().isoformat(" ", "seconds")
+
+
+def megabytes(size: int) -> str:
+    """A number of bytes, as people weigh files."""
+    return f"{size / _MEGABYTE:.1f} MB"
 
 
 def tell(line: str) -> None:

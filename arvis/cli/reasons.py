@@ -40,6 +40,7 @@ _FAILED: Mapping[str, str] = {
     "poison": "the process died each time this was worked on",
     "attempts": "the model did not answer after several attempts",
     "stopped": "a person stopped it",
+    "restored": "the database was restored from a backup while this was under way",
 }
 
 

@@ -5,7 +5,7 @@ resolved at import time, and no secret shows in a repr.
 """
 
 from arvis.config.availability import ineffective_keys
-from arvis.config.loading import load
+from arvis.config.loading import DEFAULT_FILE, load, unset_variables
 from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry, SkippedAccount
 from arvis.config.sections import (
     AgentEntry,
@@ -28,6 +28,7 @@ from arvis.config.values import is_loopback
 
 __all__ = [
     "ALL_ROLES",
+    "DEFAULT_FILE",
     "AgentEntry",
     "ApiKey",
     "Approvals",
@@ -49,4 +50,5 @@ __all__ = [
     "ineffective_keys",
     "is_loopback",
     "load",
+    "unset_variables",
 ]

@@ -14,7 +14,7 @@ from arvis.domain.runs import Account
 #: Providers that this version can run.
 AVAILABLE = frozenset({"demo", "openai", "openrouter", "custom"})
 
-_DEFAULT_MODELS = {"demo": "demo", "openai": "gpt-4o-mini", "openrouter": "openai/gpt-4o-mini"}
+DEFAULT_MODELS = {"demo": "demo", "openai": "gpt-4o-mini", "openrouter": "openai/gpt-4o-mini"}
 _MAX_SUFFIX = 50
 
 
@@ -66,7 +66,7 @@ def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
     if entry.provider == "custom" and entry.base_url is None:
         fix = "Write the address of the server, such as `base_url: http://127.0.0.1:8080/v1`."
         yield "base_url", "is missing, and a custom provider needs one", fix
-    if entry.model is None and entry.provider not in _DEFAULT_MODELS:
+    if entry.model is None and entry.provider not in DEFAULT_MODELS:
         yield "model", "is missing", "Write the name of the model to ask."
 
 
@@ -74,10 +74,11 @@ def account(entry: AccountEntry) -> Account:
     return Account(
         name=entry.name,
         provider=entry.provider,
-        model=entry.model or _DEFAULT_MODELS[entry.provider],
+        model=entry.model or DEFAULT_MODELS[entry.provider],
         api_key=entry.api_key.get_secret_value() if entry.api_key else None,
         base_url=entry.base_url,
         priority=entry.priority,
+        models=entry.models,
     )
 
 
@@ -116,7 +117,7 @@ def _environment_account(family: _Family, name: str, number: int, variable: str,
     return Account(
         name=name,
         provider=family.provider,
-        model=_DEFAULT_MODELS[family.provider],
+        model=DEFAULT_MODELS[family.provider],
         api_key=None if variable == family.url else environ[variable].strip(),
         base_url=(environ.get(family.url) or None) if family.url else None,
         priority=family.priority + number,

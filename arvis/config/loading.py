@@ -36,8 +36,16 @@ def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, 
     The data folder is `data_dir`, else `ARVIS_DATA_DIR`, else the key `data_dir` relative to the file that
     names it. Raises `ConfigError` with every problem that was found.
     """
-    file = config_file if config_file is not None else DEFAULT_FILE if DEFAULT_FILE.exists() else None
-    return _Loader(file=file, environ=environ).load(data_dir)
+    return _Loader(file=_file_in_use(config_file), environ=environ).load(data_dir)
+
+
+def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The names that the file refers to as `env:NAME` and `environ` does not set: who asks may have another environment
+    than the daemon. Raises `ConfigError` when the file cannot be read."""
+    file = _file_in_use(config_file)
+    texts = _texts(_read(file).values) if file is not None else ()
+    names = dict.fromkeys(text.partition(":")[2] for text in texts if is_reference(text) and text.startswith("env:"))
+    return tuple(name for name in names if not environ.get(name))
 
 
 class _Loader:
@@ -146,6 +154,21 @@ class _Loader:
                 return text
             case _:
                 return value
+
+
+def _file_in_use(given: Path | None) -> Path | None:
+    return given if given is not None else DEFAULT_FILE if DEFAULT_FILE.exists() else None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a tree of values."""
+    match value:
+        case str():
+            yield value
+        case dict():
+            yield from (text for item in value.values() for text in _texts(item))
+        case list():
+            yield from (text for item in value for text in _texts(item))
 
 
 def _read(file: Path) -> Document:

@@ -17,7 +17,11 @@ ArvisError
 ├── StoreError
 │   ├── SchemaTooNew        the database was written by a newer Arvis
 │   ├── MigrationFailed     a migration did not run or a landed one was edited
-│   └── DiskFull            nothing can be written
+│   ├── BackupDamaged       a backup holds something else than it says, or nothing that can be restored
+│   ├── StoreLost           nobody knows what the database holds: the daemon must end
+│   └── Unavailable         nothing was written, and the same may be tried again (503)
+│       ├── DiskFull        nothing can be written
+│       └── DiskLow         little room is left: work goes on, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
 ├── LeaseLost               the job was taken away while it ran: commit nothing
 └── ProviderError           a model call failed, with a kind that says what to do about it
@@ -106,8 +110,24 @@ class MigrationFailed(StoreError):
     code = "migration_failed"
 
 
-class DiskFull(StoreError):
+class BackupDamaged(StoreError):
+    code = "backup_damaged"
+
+
+class StoreLost(StoreError):
+    code = "store_lost"
+
+
+class Unavailable(StoreError):
+    code = "unavailable"
+
+
+class DiskFull(Unavailable):
     code = "disk_full"
+
+
+class DiskLow(Unavailable):
+    code = "disk_low"
 
 
 class ExecutionError(ArvisError):

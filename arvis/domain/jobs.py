@@ -22,6 +22,13 @@ POISON_CRASHES = 5
 #: Seconds before the 2nd, 3rd and 4th recovery; the first recovered run starts at once.
 CRASH_DELAYS = (0, 1, 5, 30)
 
+#: A job that ran at so many crashes may have caused them. Suspects start one by one, each this long alone (ms):
+#: together, the guilty one would take the same innocents with it until all are poison.
+SUSPECT_CRASHES = 2
+SUSPECT_ALONE_MS = 30_000
+#: How soon a suspect that was held back is looked at again (ms).
+SUSPECT_REST_MS = 250
+
 
 class JobKind(StrEnum):
     MESSAGE = "message"

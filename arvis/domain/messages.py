@@ -176,8 +176,8 @@ class DeliveryState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One outgoing message part. `seq` counts the parts of a channel without gaps, from 1; `answers` are the
-    ids of the messages it answers (none for a notice on the way)."""
+    """One outgoing message part. `seq` counts the parts of a channel from 1, without gaps but where a backup was
+    restored; `answers` are the ids of the messages it answers (none for a notice on the way)."""
 
     id: str
     message_id: str

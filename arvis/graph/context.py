@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Concatenate, ParamSpec, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, ParamSpec
 
 from arvis.domain.events import Event
 from arvis.domain.executions import Answer, Effect, EffectState, Execution
@@ -21,17 +22,19 @@ class EffectInterrupted(Exception):
         self.name = name
 
 
-class Ledger(Protocol):
-    """Where the context's effects become durable: the engine."""
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a visit knows of its effects, by name. `allowed` holds the answered question that lets an interrupted
+    effect run again, `skipped` what people said is not to be done: it counts as finished."""
 
-    async def keep(self, effect: Effect) -> None:
-        """Commit this effect now, under the fence of the job."""
-        ...
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    allowed: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[Effect, ...] = ()
 
 
 class NodeContext:
     """Handed to a node for one visit. Nodes never write the database: they return a decision, and may add facts
-    (`record`) to the commit of their step."""
+    (`record`) to the commit of their step. `keep` makes an effect durable at once, under the fence of the job."""
 
     def __init__(
         self,
@@ -42,8 +45,8 @@ class NodeContext:
         visit: int,
         value: Any,
         answer: Answer | None,
-        effects: Mapping[str, Effect],
-        ledger: Ledger,
+        memory: Memory,
+        keep: Callable[[Effect], Awaitable[None]],
         emit: Callable[[Event], None],
         now: Callable[[], int],
     ) -> None:
@@ -58,8 +61,9 @@ class NodeContext:
         self.unkept: Effect | None = None
         self._cursor_id = cursor_id
         self._visit = visit
-        self._effects = dict(effects)
-        self._ledger = ledger
+        self._effects = dict(memory.effects)
+        self._allowed = memory.allowed
+        self._keep = keep
         self._now = now
 
     async def once(self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True) -> Any:
@@ -76,7 +80,7 @@ class NodeContext:
         await self._keep_last()
         self.called_outside = True
         if not repeatable:
-            await self._ledger.keep(self._effect(name, EffectState.STARTED, None))
+            await self._keep(self._effect(name, EffectState.STARTED, self._allowed.get(name)))
         result = await effect()
         self.unkept = self._effect(name, EffectState.FINISHED, result)
         if not repeatable:
@@ -95,7 +99,7 @@ class NodeContext:
 
     async def _keep_last(self) -> None:
         if self.unkept is not None:
-            await self._ledger.keep(self.unkept)
+            await self._keep(self.unkept)
             self._effects[self.unkept.name] = self.unkept
             self.unkept = None
 

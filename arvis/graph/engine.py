@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from arvis.domain.errors import ExecutionError, LeaseLost
-from arvis.domain.events import Event, ExecutionPaused
-from arvis.domain.executions import Answer, Cursor, Effect, EffectState, Execution, ExecutionStatus, Wait, WaitKind
+from arvis.domain.events import Event, ExecutionPaused, JobSettled
+from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job
+from arvis.graph import lifecycle, questions
 from arvis.graph.context import EffectInterrupted, Fact, NodeContext
-from arvis.graph.decisions import Call, Decision, Graph, Pause
-from arvis.graph.lifecycle import answer_parent
+from arvis.graph.decisions import Call, Decision, Goto, Graph, Pause
 from arvis.graph.progress import Progress
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-
-#: What a person may say about an effect that may already have happened.
-RUN_AGAIN, SKIP = "run again", "skip"
 
 #: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
 Closing = Callable[[Transaction, int], None]
@@ -36,6 +34,10 @@ Conclude = Callable[[Execution], Closing]
 def nothing(_execution: Execution) -> Closing:
     """The conclusion of an execution that nobody waits for."""
     return lambda _tx, _now: None
+
+
+#: One node at work, where several are.
+_Visit = asyncio.Task[tuple[NodeContext, Decision]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Engine:
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
             return await self._store.write(_settle_idle, job, loaded.execution, self._clock.now())
         progress = self._progress(loaded)
+        if loaded.execution.version not in {"", progress.execution.version}:
+            progress.learn([partial(_note_change, execution=progress.execution, now=self._clock.now())])
         await self._walk(job, progress)
         progress.rest()
         await self._commit(job, progress, closing=conclude(progress.execution))
@@ -85,7 +89,7 @@ class Engine:
     async def _walk(self, job: Job, progress: Progress) -> None:
         """Visit one position after the other, and from where the graph branches several at once."""
         while len(ready := progress.ready()) == 1:
-            context, decision = await self._visit(job, progress, ready[0])
+            context, decision = await self._visit(job, progress, ready[0], keep=partial(self._keep, job, progress))
             progress.apply(ready[0], decision, context.facts)
             if context.called_outside and progress.ready():
                 await self._commit(job, progress)
@@ -93,46 +97,59 @@ class Engine:
             await self._walk_branches(job, progress)
 
     async def _walk_branches(self, job: Job, progress: Progress) -> None:
-        """Visit every position that can go on, each in a task of its own."""
-        visits: dict[asyncio.Task[tuple[NodeContext, Decision]], Cursor] = {}
+        """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
+        visits and are committed: what they did is done. An end in one branch ends them all."""
+        visits: dict[_Visit, Cursor] = {}
+        failed: _Visit | None = None
         try:
             while not progress.ended:
-                busy = {cursor.id for cursor in visits.values()}
-                for cursor in progress.ready():
-                    if cursor.id not in busy:
-                        visits[asyncio.create_task(self._visit(job, progress, cursor))] = cursor
+                if failed is None:
+                    await self._begin_visits(job, progress, visits)
                 if not visits:
-                    return
+                    break
                 done, _ = await asyncio.wait(visits, return_when=asyncio.FIRST_COMPLETED)
-                called_outside = False
-                for visit in done:
-                    context, decision = visit.result()
-                    progress.apply(visits.pop(visit), decision, context.facts)
-                    called_outside = called_outside or context.called_outside
-                if called_outside and (visits or progress.ready()):
+                failed = failed or next((visit for visit in done if _has_failed(visit)), None)
+                called_outside = _take_over(progress, {visit: visits.pop(visit) for visit in done})
+                if called_outside and (visits or failed) and not progress.ended:
                     await self._commit(job, progress)
+            if failed is not None and not progress.ended:
+                failed.result()
         finally:
-            for visit in visits:
-                visit.cancel()
+            await _cancelled(visits)
 
-    async def _visit(self, job: Job, progress: Progress, cursor: Cursor) -> tuple[NodeContext, Decision]:
+    async def _begin_visits(self, job: Job, progress: Progress, visits: dict[_Visit, Cursor]) -> None:
+        """A position is committed before it is visited: else what its effects leave there could not be found again."""
+        busy = {cursor.id for cursor in visits.values()}
+        fresh = [cursor for cursor in progress.ready() if cursor.id not in busy]
+        if fresh and progress.has_news:
+            await self._commit(job, progress)
+        for cursor in fresh:
+            visit = self._visit(job, progress, cursor, keep=partial(self._keep_alone, job))
+            visits[asyncio.create_task(visit)] = cursor
+
+    async def _visit(
+        self, job: Job, progress: Progress, cursor: Cursor, *, keep: Callable[[Effect], Awaitable[None]]
+    ) -> tuple[NodeContext, Decision]:
+        memory = questions.remember(cursor, progress.effects.get((cursor.id, cursor.visits), ()), progress.asked)
         context = NodeContext(
             execution=progress.execution,
             job_id=job.id,
             cursor_id=cursor.id,
             visit=cursor.visits,
             value=cursor.value,
-            answer=progress.answers.get(cursor.wait_id or ""),
-            effects=progress.effects.get((cursor.id, cursor.visits), {}),
-            ledger=_FencedLedger(store=self._store, job=job),
+            answer=questions.answer_seen(progress.asked.get(cursor.wait_id or ""), progress.asked),
+            memory=memory,
+            keep=keep,
             emit=self._emit,
             now=self._clock.now,
         )
+        for effect in memory.skipped:
+            context.record(_keep_effect, effect)
         decision: Decision | None = None
         try:
-            decision = await progress.graph.nodes[cursor.node](context)
+            decision = await self._decide(progress, cursor, context)
         except EffectInterrupted as interrupted:
-            decision = _ask_about(interrupted.name)
+            decision = questions.about_effect(interrupted.name)
         finally:
             # A visit that is cut short still keeps what it learnt: what it spent is spent.
             if decision is None and context.facts:
@@ -141,6 +158,15 @@ class Engine:
             # The visit goes on after the answer, and must find what it already did.
             context.record(_keep_effect, context.unkept)
         return context, decision
+
+    async def _decide(self, progress: Progress, cursor: Cursor, context: NodeContext) -> Decision:
+        """What the node says; where the graph was changed and the node is gone, a person."""
+        graph = progress.graph
+        if (node := graph.nodes.get(cursor.node)) is not None:
+            return await node(context)
+        if questions.starts_over(cursor, progress.asked):
+            return Goto(graph.start)
+        return questions.about_lost_step(graph, cursor.node)
 
     def _emit(self, event: Event) -> None:
         self._bus.publish(event)
@@ -153,40 +179,42 @@ class Engine:
         if graph is None:
             raise ExecutionError(f"There is no graph {execution.graph}", fix="install what provides it, then retry")
         cursors = {cursor.id: _placed(cursor, graph) for cursor in loaded.cursors}
-        if lost := sorted({cursor.node for cursor in cursors.values()} - graph.nodes.keys()):
-            raise ExecutionError(
-                f"The graph {graph.name} no longer has the node {lost[0]}",
-                why="it was changed while this execution slept",
-                fix="cancel the execution and start it anew",
-            )
+        effects: dict[tuple[str, int], list[Effect]] = defaultdict(list)
+        for effect in loaded.effects:
+            effects[effect.cursor_id, effect.visit].append(effect)
         return Progress(
             execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._versions[graph.name]),
             graph=graph,
             cursors=cursors,
-            answers=_answers(loaded.waits),
-            effects=_effects(loaded),
+            asked={wait.id: wait for wait in loaded.waits},
+            effects=effects,
             new_id=self._new_id,
             now=self._clock.now,
             committed=frozenset(cursors),
         )
 
-    async def _commit(self, job: Job, progress: Progress, *, closing: Closing | None = None) -> None:
-        asked = [wait for wait in progress.waits if wait.kind not in {WaitKind.TIMER, WaitKind.CHILD}]
-        await self._store.write(_commit, job, progress, closing, self._clock.now())
+    async def _commit(
+        self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
+    ) -> None:
+        asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
+        stopped = await self._store.write(
+            _commit, job, progress, closing=closing, effect=effect, now=self._clock.now()
+        )
         progress.written()
+        for job_id in stopped:
+            self._bus.publish(JobSettled(job_id, "cancelled"))
         for wait in asked:
             self._bus.publish(ExecutionPaused(progress.execution.id, wait.id, wait.prompt))
 
+    async def _keep(self, job: Job, progress: Progress, effect: Effect) -> None:
+        """The effect, and before it the way to where it happened."""
+        if progress.has_news:
+            await self._commit(job, progress, effect=effect)
+        else:
+            await self._keep_alone(job, effect)
 
-class _FencedLedger:
-    """Commits single effects, as long as the job is still ours."""
-
-    def __init__(self, *, store: Store, job: Job) -> None:
-        self._store = store
-        self._job = job
-
-    async def keep(self, effect: Effect) -> None:
-        await self._store.write(_keep_fenced, self._job, effect)
+    async def _keep_alone(self, job: Job, effect: Effect) -> None:
+        await self._store.write(_keep_fenced, job, effect)
 
 
 def _placed(cursor: Cursor, graph: Graph) -> Cursor:
@@ -194,45 +222,31 @@ def _placed(cursor: Cursor, graph: Graph) -> Cursor:
     return cursor if cursor.node else replace(cursor, node=graph.start)
 
 
-def _answers(waits: Sequence[Wait]) -> dict[str, Answer | None]:
-    """What a node sees of each answered wait. A question about an interrupted effect is the engine's own: the visit
-    goes on with the answer that it had before."""
-    by_id = {wait.id: wait for wait in waits}
-
-    def seen(wait: Wait | None) -> Answer | None:
-        while wait is not None and wait.subject is not None:
-            wait = by_id.get(wait.resumes or "")
-        return wait.answer if wait is not None else None
-
-    return {wait.id: seen(wait) for wait in waits if wait.answer is not None}
+def _has_failed(visit: _Visit) -> bool:
+    return visit.cancelled() or visit.exception() is not None
 
 
-def _effects(loaded: _Loaded) -> dict[tuple[str, int], dict[str, Effect]]:
-    """Effects by position and visit, with people's word about the interrupted ones."""
-    said = {(wait.cursor_id, wait.subject): wait.answer for wait in loaded.waits if wait.subject and wait.answer}
-    effects: dict[tuple[str, int], dict[str, Effect]] = defaultdict(dict)
-    for effect in loaded.effects:
-        answer = said.get((effect.cursor_id, effect.name))
-        if effect.state is EffectState.FINISHED or answer is None:
-            effects[effect.cursor_id, effect.visit][effect.name] = effect
-        elif not _says_again(answer):
-            skipped = replace(effect, state=EffectState.FINISHED, result=None)
-            effects[effect.cursor_id, effect.visit][effect.name] = skipped
-    return effects
+def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
+    """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
+    ended the execution, the decisions of the others count no more, only what they learnt."""
+    called_outside = False
+    for visit, cursor in done.items():
+        if _has_failed(visit):
+            continue
+        context, decision = visit.result()
+        if progress.ended:
+            progress.learn(context.facts)
+        else:
+            progress.apply(cursor, decision, context.facts)
+        called_outside = called_outside or context.called_outside
+    return called_outside
 
 
-def _says_again(answer: Answer) -> bool:
-    said = answer.value or {}
-    return said.get("decision") == "approve" or said.get("text") == RUN_AGAIN
-
-
-def _ask_about(effect: str) -> Pause:
-    return Pause(
-        WaitKind.REVIEW,
-        f"“{effect}” was begun when the process died: it may already have happened. Run it again, or skip it?",
-        choices=(RUN_AGAIN, SKIP),
-        subject=effect,
-    )
+async def _cancelled(visits: Collection[_Visit]) -> None:
+    """End these visits, and wait until they have."""
+    for visit in visits:
+        visit.cancel()
+    await asyncio.gather(*visits, return_exceptions=True)
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
@@ -251,16 +265,30 @@ def _load(tx: Transaction, execution_id: str) -> _Loaded | None:
     )
 
 
-def _commit(tx: Transaction, job: Job, progress: Progress, closing: Closing | None, now: int) -> None:
-    """One step of an execution; with `closing` also the end of the job, and of the execution if it ended."""
+def _commit(
+    tx: Transaction, job: Job, progress: Progress, *, closing: Closing | None, effect: Effect | None, now: int
+) -> list[str]:
+    """One step of an execution, or an effect on the way to it; with `closing` also the end of the job, and of the
+    execution if it ended. Returns the jobs of its children that end with it."""
     kept = tx.jobs.settle(job, Done(), now) if closing is not None else tx.jobs.held(job)
     if not kept:
         raise LeaseLost("The job was taken away while it ran")
     progress.write(tx)
-    if closing is not None:
-        closing(tx, now)
-        if progress.ended:
-            answer_parent(tx, progress.execution, now)
+    if effect is not None:
+        tx.executions.put_effect(effect)
+    if closing is None:
+        return []
+    stopped = lifecycle.end_branches(tx, progress.execution.id, now) if progress.ended and progress.has_asked else []
+    closing(tx, now)
+    if progress.ended:
+        lifecycle.answer_parent(tx, progress.execution, now)
+    return stopped
+
+
+def _note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
+    """Its graph was changed while it slept: whoever asks why it went another way can read it."""
+    asked = [message.id for message in tx.messages.of_turn(execution.id)]
+    tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
 
 
 def _settle_idle(tx: Transaction, job: Job, execution: Execution, now: int) -> Execution:

@@ -6,15 +6,19 @@ All of these are called inside other transactions; an execution's rows never cha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, WaitKind
+from arvis.domain.executions import PERSONAL_WAITS, Answer, Cursor, Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobStatus, NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.graph.progress import new_execution
 from arvis.ports.store import Transaction
 
 EXPIRED_AT_ONCE = 100
+
+#: While it stands in one of these, an execution can go on.
+LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
 
 
 def begin(
@@ -37,12 +41,15 @@ def begin(
 
 
 def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
-    """Answer an open question and let its execution go on; False when somebody was faster."""
+    """Answer an open question and let its execution go on; False when somebody was faster, or when it has failed: then
+    a person's word is not taken, while what time and children say is kept for a retry by hand."""
     wait = tx.waits.get(wait_id)
-    if wait is None or not tx.waits.answer(wait_id, given, now):
+    execution = _locked(tx, wait.execution_id) if wait is not None else None
+    if wait is None or execution is None:
         return False
-    execution = tx.executions.get(wait.execution_id)
-    if execution is None or execution.status not in {ExecutionStatus.PAUSED, ExecutionStatus.RUNNING}:
+    live = execution.status in LIVE
+    by_person = wait.kind in PERSONAL_WAITS and not given.expired
+    if (by_person and not live) or not tx.waits.answer(wait_id, given, now) or not live:
         return False
     tx.messages.mark_turn(execution.id, MessageStatus.ACCEPTED)
     waiting = [job for job in tx.jobs.live_of_execution(execution.id) if job.status is JobStatus.PENDING]
@@ -69,26 +76,46 @@ def answer_parent(tx: Transaction, execution: Execution, now: int) -> None:
 
 def fail(tx: Transaction, execution_id: str, error: str, now: int) -> None:
     """End an execution whose job was given up. Its positions stay, so that a retry by hand goes on there."""
-    tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
-    if (execution := tx.executions.get(execution_id)) is not None:
-        answer_parent(tx, execution, now)
+    execution = tx.executions.get(execution_id)
+    if execution is not None and execution.status in LIVE:
+        tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
+        answer_parent(tx, replace(execution, status=ExecutionStatus.FAILED, error=error), now)
 
 
-def try_again(tx: Transaction, execution_id: str, now: int) -> None:
+def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
+    """Let a failed execution go on where it stood; False when it has not failed."""
+    execution = _locked(tx, execution_id)
+    if execution is None or execution.status is not ExecutionStatus.FAILED:
+        return False
     tx.executions.set_status(execution_id, ExecutionStatus.RUNNING, None, now)
+    return True
 
 
 def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
     """End an execution, its questions, jobs and children. The ids of the jobs that were cancelled."""
-    execution = tx.executions.get(execution_id)
-    if execution is None or execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
+    execution = _locked(tx, execution_id)
+    if execution is None or execution.status not in LIVE:
         return []
     cancelled = [job.id for job in tx.jobs.live_of_execution(execution_id) if tx.jobs.cancel(job.id, now) is not None]
-    for child in tx.executions.children_of(execution_id):
-        cancelled += cancel(tx, child.id, now)
-    tx.waits.close(execution_id, now)
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
-    if (ended := tx.executions.get(execution_id)) is not None:
-        answer_parent(tx, ended, now)
+    cancelled += end_branches(tx, execution_id, now)
+    answer_parent(tx, replace(execution, status=ExecutionStatus.CANCELLED), now)
     return cancelled
+
+
+def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
+    """With an execution end its open questions and the children that still run for it: their answers would come too
+    late. The ids of the jobs that were cancelled."""
+    tx.waits.close(execution_id, now)
+    running = [child for child in tx.executions.children_of(execution_id) if child.status in LIVE]
+    return [job_id for child in running for job_id in cancel(tx, child.id, now)]
+
+
+def _locked(tx: Transaction, execution_id: str) -> Execution | None:
+    """The execution as it is once nobody else changes it: its lane is the mutex of its rows, too."""
+    execution = tx.executions.get(execution_id)
+    if execution is None:
+        return None
+    tx.jobs.lock([execution.lane])
+    return tx.executions.get(execution_id)

@@ -11,7 +11,6 @@ from typing import Any, assert_never
 
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import (
-    Answer,
     Cursor,
     Effect,
     Execution,
@@ -28,14 +27,14 @@ from arvis.ports.store import Transaction
 
 @dataclass(slots=True)
 class Progress:
-    """An execution on its way. `answers` holds, for each wait that was answered, what the node is to see; `new_id` and
-    `now` are handed in; times in ms."""
+    """An execution on its way. `asked` holds the questions on record by id, `effects` those on record by position and
+    visit; `new_id` and `now` are handed in; times in ms."""
 
     execution: Execution
     graph: Graph
     cursors: dict[str, Cursor]
-    answers: Mapping[str, Answer | None]
-    effects: dict[tuple[str, int], dict[str, Effect]]
+    asked: Mapping[str, Wait]
+    effects: Mapping[tuple[str, int], Sequence[Effect]]
     new_id: Callable[[], str]
     now: Callable[[], int]
     committed: frozenset[str] = frozenset()
@@ -44,20 +43,37 @@ class Progress:
     _facts: list[Fact] = field(default_factory=list)
     _waits: list[Wait] = field(default_factory=list)
     _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
+    _asking: bool = False
 
     def ready(self) -> list[Cursor]:
         """Positions that can go on now."""
         if self.ended:
             return []
-        return [cursor for cursor in self.cursors.values() if cursor.wait_id is None or cursor.wait_id in self.answers]
+        return [
+            cursor for cursor in self.cursors.values() if cursor.wait_id is None or self._is_answered(cursor.wait_id)
+        ]
 
     @property
     def ended(self) -> bool:
-        return self.execution.status is not ExecutionStatus.RUNNING
+        return self.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}
+
+    @property
+    def has_news(self) -> bool:
+        """Whether anything happened since the last commit."""
+        return bool(self._steps or self._changed or self._facts)
+
+    @property
+    def has_asked(self) -> bool:
+        """Whether questions or children of this execution may still be open when it ends."""
+        return bool(self.asked) or self._asking
+
+    def learn(self, facts: Sequence[Fact]) -> None:
+        """Facts for the next commit that belong to no decision."""
+        self._facts += facts
 
     def apply(self, cursor: Cursor, decision: Decision, facts: Sequence[Fact]) -> None:
         """Take over what a node decided at this position."""
-        self._facts += facts
+        self.learn(facts)
         number = self.execution.steps + 1
         self._steps.append(
             Step(self.execution.id, number, cursor.node, decision.kind, dict(decision.changes), self.now())
@@ -122,6 +138,7 @@ class Progress:
             resumes=cursor.wait_id if pause.subject is not None else None,
         )
         self._waits.append(wait)
+        self._asking = True
         self._put(replace(cursor, wait_id=wait.id))
 
     def _call(self, cursor: Cursor, graph: str, state: dict[str, Any]) -> None:
@@ -148,6 +165,9 @@ class Progress:
         """Nothing can go on: the execution sleeps until an answer comes."""
         if not self.ended:
             self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
+
+    def _is_answered(self, wait_id: str) -> bool:
+        return wait_id in self.asked and self.asked[wait_id].answer is not None
 
     def _put(self, cursor: Cursor) -> None:
         self.cursors[cursor.id] = cursor

@@ -22,7 +22,8 @@ class Received:
 class Inbox(Protocol):
     async def receive(self, message: IncomingMessage) -> Received:
         """Accept or drop a message. When it returns, the outcome is committed: acknowledge the platform
-        only then. No model is called; it takes milliseconds."""
+        only then. No model is called; it takes milliseconds. Raises `Unavailable` (a full disk) when nothing was
+        kept: let the platform bring the message again."""
         ...
 
     async def stop(self, address: Address, by: str) -> int:

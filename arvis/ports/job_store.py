@@ -90,6 +90,11 @@ class JobStore(Protocol):
         """The one job of a lane that may run or runs."""
         ...
 
+    def hold_suspects(self, now: int) -> None:
+        """Let only one of the jobs that may have caused crashes start now; the others rest a little longer. Called
+        before `wake`."""
+        ...
+
     def wake(self, now: int) -> int:
         """Make heads claimable whose time has come (how many), and let this commit claim."""
         ...

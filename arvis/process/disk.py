@@ -3,12 +3,30 @@ because a full disk cannot even delete."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
+from arvis.domain.errors import DiskLow
+from arvis.ports.clock import Clock
+from arvis.process.ballast import Ballast
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 3.0
+
 _MARK_BYTES = 200_000_000
 _MARK_DIVISOR = 50
+#: What a start writes before anybody can tell that there is no room: less than this, and the ballast goes first.
+_START_BYTES = 1_000_000
+_MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +49,95 @@ class DiskSpace:
 def disk_space(folder: Path) -> DiskSpace:
     usage = shutil.disk_usage(folder)
     return DiskSpace(free=usage.free, total=usage.total)
+
+
+class DiskWatch:
+    """Knows whether there is room for new work, by a look every few seconds and by word of the store. Asking costs
+    nothing and touches no disk; refusals begin and end by themselves, and the log tells each change once. `space` looks
+    at the disk on which the ballast lies."""
+
+    def __init__(self, *, space: Callable[[], DiskSpace], ballast: Ballast, clock: Clock) -> None:
+        self._space = space
+        self._ballast = ballast
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._low = False
+
+    @property
+    def low(self) -> bool:
+        return self._low
+
+    def admit(self) -> None:
+        """Raises `DiskLow` while nothing new may be taken on."""
+        if self._low:
+            raise DiskLow(
+                "There is little room left on Arvis's disk, so nothing new is accepted.",
+                why="What was accepted before is still being answered.",
+                fix="Free some space on the disk of the data folder; Arvis resumes by itself. Then send it again.",
+            )
+
+    def make_room(self) -> None:
+        """The disk is full: give up the ballast. On any thread."""
+        with self._lock:
+            freed = self._ballast.give_up()
+            if freed:
+                log.warning("ballast_given_up", megabytes=_megabytes(freed), why="the disk is full")
+            self._note(low=True, free=0)
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        """Look now, and every few seconds until the end of the block. A disk that is full already gives up its ballast
+        at once, so that the daemon can start and say so."""
+        await asyncio.to_thread(self._first_look)
+        looking = asyncio.create_task(self._look_again_and_again())
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
+    def look(self) -> None:
+        """Compare, and take the ballast back when there is room for it and for work."""
+        with self._lock:
+            space = self._space()
+            missing = self._ballast.missing(space.free)
+            low = space.free - missing < space.low_water
+            if missing and not low:
+                low = not self._took_ballast(missing)
+            self._note(low=low, free=space.free)
+
+    def _first_look(self) -> None:
+        if self._space().free < _START_BYTES:
+            self.make_room()
+        self.look()
+
+    async def _look_again_and_again(self) -> None:
+        while True:
+            await self._clock.sleep(LOOK_SECONDS)
+            with contextlib.suppress(OSError):  # what was known stays true until it can be asked again
+                await asyncio.to_thread(self.look)
+
+    def _took_ballast(self, size: int) -> bool:
+        try:
+            self._ballast.take(size)
+        except OSError:
+            return False
+        return True
+
+    def _note(self, *, low: bool, free: int) -> None:
+        if low == self._low:
+            return
+        self._low = low
+        if low:
+            log.warning(
+                "disk_low",
+                free_megabytes=_megabytes(free),
+                why="new messages are refused, what runs goes on",
+                fix="free some space on the disk of the data folder; Arvis resumes by itself",
+            )
+        else:
+            log.info("disk_has_room", free_megabytes=_megabytes(free))
+
+
+def _megabytes(size: int) -> float:
+    return round(size / _MEGABYTE, 1)

@@ -14,13 +14,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arvis.domain.errors import ConfigError, DataFolderInUse
+from arvis.domain.errors import ConfigError, DataFolderInUse, DiskFull
 
 _PRIVATE_UMASK = 0o077
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _MAX_LINE = 200
 _MAX_KEPT = 4096
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+#: Stands in the lock in place of a boot id.
+_COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,43 @@ def lock_data_folder(path: Path) -> Iterator[None]:
             path.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         with _locked(path) as lock:
             with _usable(path):
-                _sign(lock, "command")
+                _sign(lock, _COMMAND)
             yield
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a data folder. `boot_id` is None for a command that works in it."""
+
+    pid: int
+    boot_id: str | None
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Who holds the folder now. Nothing is made or written, and the lock is kept for the length of a look only.
+
+    Raises `ConfigError` when that cannot be told.
+    """
+    with _usable(path):
+        try:
+            lock = os.open(path / "lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(_signature(lock))
+    except OSError as error:
+        raise _not_lockable(path, error) from error
+    finally:
+        os.close(lock)
+    return None
+
+
+def _holder(words: list[str]) -> Holder:
+    """By its signature, which is not there in the first moment."""
+    pid = int(words[0]) if words and words[0].isdecimal() else 0
+    return Holder(pid, words[1] if len(words) > 1 and words[1] != _COMMAND else None)
 
 
 @contextmanager
@@ -101,7 +140,8 @@ def leave_address(folder: DataFolder, url: str) -> Iterator[None]:
     """Say for the length of the block where the web server answers; the command line looks there first. After a
     crash the file stays, and nobody answers at that address."""
     file = address_file(folder.path)
-    _write_whole(file, url)
+    with _usable(folder.path):
+        _write_whole(file, url)
     try:
         yield
     finally:
@@ -133,6 +173,9 @@ def _usable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in _NO_ROOM:
+            what, fix = f"The data folder {path} has no room", "Free some space on its disk, then start Arvis again."
+            raise DiskFull(what, why=error.strerror or str(error), fix=fix) from error
         fix = "Give another folder with --data, or let this user write there."
         raise ConfigError(
             f"The data folder {path} cannot be used", why=error.strerror or str(error), fix=fix
@@ -155,20 +198,29 @@ def _take(lock: int, path: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        words = os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
+        words = _signature(lock)
         holder = f"process {words[0]}" if words else "another process"
         fix = "Stop that daemon, or give this one its own folder with --data."
         raise DataFolderInUse(f"The data folder {path} is in use", why=f"{holder} holds it.", fix=fix) from None
     except OSError as error:
-        why = f"its file system cannot lock files ({errno.errorcode.get(error.errno or 0, 'unknown error')})"
-        fix = "Put the data folder on a local disk."
-        raise ConfigError(f"The data folder {path} cannot be used", why=why, fix=fix) from error
+        raise _not_lockable(path, error) from error
+
+
+def _not_lockable(path: Path, error: OSError) -> ConfigError:
+    why = f"its file system cannot lock files ({errno.errorcode.get(error.errno or 0, 'unknown error')})"
+    fix = "Put the data folder on a local disk."
+    return ConfigError(f"The data folder {path} cannot be used", why=why, fix=fix)
+
+
+def _signature(lock: int) -> list[str]:
+    """What `_sign` wrote, in words."""
+    return os.pread(lock, _MAX_LINE, 0).decode(errors="replace").split()
 
 
 def _sign(lock: int, boot_id: str) -> None:
-    """Say who holds the lock, for the message that a second process shows."""
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0)
+    """Say who holds the lock, for the message that a second process shows. Written over what an earlier process wrote:
+    that needs no room, so a full disk does not keep the daemon from starting."""
+    os.ftruncate(lock, os.pwrite(lock, f"{os.getpid()} {boot_id}\n".encode(), 0))
 
 
 def _kept(file: Path, make: Callable[[], str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
@@ -71,6 +71,10 @@ class DailyFile(_SilentFailure, logging.FileHandler):
             self.handleError(record)
         else:
             super().emit(record)
+
+    def close(self) -> None:
+        with suppress(OSError):  # what it still held does not fit either
+            super().close()
 
     def _turn_to(self, today: date) -> None:
         if today == self._day:

@@ -14,13 +14,14 @@ from typing import Any, Protocol
 
 import structlog
 
-from arvis.domain.errors import LeaseLost, StoreError
+from arvis.domain.errors import LeaseLost, StoreError, Unavailable
 from arvis.domain.jobs import (
     POISON_CRASHES,
     Failed,
     GiveUp,
     Job,
     JobKind,
+    NotBefore,
     Retry,
     Settled,
     Snooze,
@@ -30,6 +31,7 @@ from arvis.domain.jobs import (
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.queue import scripts
+from arvis.queue.patience import PAUSE_SECONDS, PatientStore
 from arvis.queue.policy import POISON_TEXT, RetryPolicy
 from arvis.queue.slots import SlotKeeper
 
@@ -37,7 +39,9 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 10.0
 LOOK_SECONDS = 5.0
-DRAIN_SECONDS = 25.0
+#: The 25 seconds of a stop, the last of them for what is to be handed back.
+DRAIN_SECONDS = 24.0
+HAND_BACK_SECONDS = 1.0
 LONGEST_TIMER_SECONDS = 60.0
 
 
@@ -75,6 +79,7 @@ class Queue:
         node: str,
     ) -> None:
         self._store = store
+        self._patient = PatientStore(store=store, clock=clock)
         self._clock = clock
         self._policy = policy
         self._handlers = handlers
@@ -105,9 +110,10 @@ class Queue:
 
     async def start(self) -> None:
         """Take back what an earlier boot left running, then claim."""
-        rescued = await self._store.write(scripts.rescue, self._node, self._boot, self._clock.now())
-        if rescued:
-            log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
+        with _tried_again("rescue"):  # by the sweep
+            rescued = await self._store.write(scripts.rescue, self._node, self._boot, self._clock.now())
+            if rescued:
+                log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
         await self._tick()
         self._keep(self._sweep())
@@ -132,7 +138,7 @@ class Queue:
         await _end(self._duties)
         await quiet.wait()  # what the last claims brought is among the unfinished now
         self._store.attend(None)
-        await self._store.write(scripts.hand_back, [*left, *self._unfinished.values()], self._clock.now())
+        await self._hand_back([*left, *self._unfinished.values()])
 
     def abandon(self, job_id: str) -> None:
         """Stop the task of a job that was cancelled in the store."""
@@ -144,6 +150,14 @@ class Queue:
         """Claim what can be claimed, in a commit of its own."""
         if not self._draining:
             self._keep(self._tick())
+
+    async def _hand_back(self, jobs: Sequence[Job]) -> None:
+        """What cannot be handed back in time the next boot takes back, and counts as a crash."""
+        try:
+            async with asyncio.timeout(HAND_BACK_SECONDS):
+                await self._store.write(scripts.hand_back, jobs, self._clock.now())
+        except (StoreError, TimeoutError) as error:
+            log.warning("not_handed_back", jobs=len(jobs), why=str(error) or "the database is locked")
 
     # -- one job -------------------------------------------------------------------------------------------
 
@@ -176,7 +190,7 @@ class Queue:
 
     async def _postpone(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
         handler = self._handlers.get(job.kind)
-        await self._store.write(
+        await self._patient.write(
             scripts.postpone, job, outcome, handler.postponed if handler else None, self._clock.now()
         )
         _log_end(job, outcome)
@@ -196,6 +210,8 @@ class Queue:
             if _cancelled_by_us():
                 raise
             return TryAgain("something that the job waited for was cancelled")
+        except Unavailable as error:  # no failure of the job
+            return NotBefore(PAUSE_SECONDS, error.code)
         except Exception as error:  # the job boundary: whatever a handler throws becomes a retry
             log.exception("job_failed", job=job.id, kind=job.kind)
             return TryAgain(f"{type(error).__name__}: {error}")

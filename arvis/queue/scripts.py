@@ -20,6 +20,7 @@ def rescue(tx: Transaction, node: str, boot: str, now: int) -> list[Job]:
 
 
 def wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) -> int | None:
+    tx.jobs.hold_suspects(now)
     tx.jobs.wake(now)
     expire(tx, now)
     due = [at for at in (tx.jobs.next_due(), tx.waits.next_due()) if at is not None]

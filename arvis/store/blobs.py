@@ -8,6 +8,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from arvis.store.files import disk_trouble, private_folder, sync_folder
+
 
 class Blobs:
     """A folder of `ab/cdef…` files. A blob is on disk, synced, before `put` returns."""
@@ -16,30 +18,31 @@ class Blobs:
         self._folder = folder
 
     async def put(self, data: bytes) -> str:
-        return await asyncio.to_thread(self._put, data)
+        return await asyncio.to_thread(self.keep, data)
 
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256[2:]
 
-    def _put(self, data: bytes) -> str:
+    def keep(self, data: bytes) -> str:
+        """What `put` does, for those who have a thread of their own."""
         name = hashlib.sha256(data).hexdigest()
         path = self.path(name)
         if path.exists():
             return name
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).replace(path)
-        _sync_folder(path.parent)
-        _sync_folder(self._folder)
+        with disk_trouble("A file that came with a message cannot be stored"):
+            self._write(path, data)
         return name
 
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _write(self, path: Path, data: bytes) -> None:
+        private_folder(path.parent)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
+            try:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                Path(file.name).unlink()  # half a file would keep the room that is missing
+                raise
+        Path(file.name).replace(path)
+        sync_folder(path.parent)
+        sync_folder(self._folder)

@@ -11,6 +11,9 @@ from typing import Any
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
+    SUSPECT_ALONE_MS,
+    SUSPECT_CRASHES,
+    SUSPECT_REST_MS,
     Done,
     Failed,
     HandedBack,
@@ -35,22 +38,42 @@ _KINDS = {kind.value: kind for kind in JobKind}
 _STATUSES = {status.value: status for status in JobStatus}
 _POOLS = {pool.value: pool for pool in Pool}
 
-_PLAIN = (
-    *("id", "priority", "rank", "lane", "position", "run_at", "attempts", "crashes", "claim", "owner", "key"),
-    *("agent_id", "principal_id", "message_id", "execution_id", "delivery_id", "tokens", "error", "reason"),
-    *("merged_into", "created_at", "started_at", "finished_at", "lease_until"),
-)
+#: What nearly every job carries.
+NO_PAYLOAD = dump({})
 
 
 def job_of(row: Row, *, followers: int = 0, delivery: Delivery | None = None) -> Job:
     return Job(
+        id=row["id"],
         kind=_KINDS[row["kind"]],
         status=_STATUSES[row["status"]],
         pool=_POOLS[row["pool"]],
-        payload=json.loads(row["payload"]),
+        priority=row["priority"],
+        rank=row["rank"],
+        lane=row["lane"],
+        position=row["position"],
+        run_at=row["run_at"],
+        attempts=row["attempts"],
+        crashes=row["crashes"],
+        claim=row["claim"],
+        owner=row["owner"],
+        key=row["key"],
+        agent_id=row["agent_id"],
+        principal_id=row["principal_id"],
+        message_id=row["message_id"],
+        execution_id=row["execution_id"],
+        delivery_id=row["delivery_id"],
+        tokens=row["tokens"],
+        payload=json.loads(row["payload"]) if row["payload"] != NO_PAYLOAD else {},
+        error=row["error"],
+        reason=row["reason"],
+        merged_into=row["merged_into"],
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        lease_until=row["lease_until"],
         followers=followers,
         delivery=delivery,
-        **{name: row[name] for name in _PLAIN},
     )
 
 
@@ -118,7 +141,7 @@ class SqlJobs:
         return {
             job_id
             for job_id in sorted(job_ids)
-            if self._session.one("extend_lease", id=job_id, owner=owner, lease_until=lease_until)
+            if self._session.execute("extend_lease", id=job_id, owner=owner, lease_until=lease_until)
         }
 
     def settle(self, job: Job, outcome: Outcome, now: int) -> bool:
@@ -164,7 +187,7 @@ class SqlJobs:
         return job
 
     def delete(self, job_id: str) -> bool:
-        return self._session.one("delete_job", id=job_id) is not None
+        return self._session.execute("delete_job", id=job_id) > 0
 
     def fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[Job]:
         self.lock([head.lane])
@@ -193,6 +216,15 @@ class SqlJobs:
         row = self._session.one("head_of_lane", lane=lane)
         return job_of(row) if row else None
 
+    def hold_suspects(self, now: int) -> None:
+        self._session.execute(
+            "hold_suspects",
+            now=now,
+            crashes=SUSPECT_CRASHES,
+            alone_since=now - SUSPECT_ALONE_MS,
+            until=now + SUSPECT_REST_MS,
+        )
+
     def wake(self, now: int) -> int:
         woken = self._session.execute("wake_jobs", now=now)
         self._session.notices.heads += woken
@@ -218,15 +250,22 @@ class SqlJobs:
 
     def _enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
         """Position in the lane and the value of `ready` for a job that joins its tail."""
+        position, live = self._counted(lane)
+        if live > 1:
+            return position, 0
+        self._announce(run_at, now)
+        return position, 1 if run_at <= now else 2
+
+    def _counted(self, lane: str) -> tuple[int, int]:
+        """The lane's numbers with one job more. A server is asked once, whatever it has to do for it."""
+        if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
+            return 1, 1
         row = self._session.one("enter_lane", lane=lane)
         assert row is not None  # noqa: S101 an upsert returns its row
-        if row["live"] > 1:
-            return row["tail"], 0
-        self._announce(run_at, now)
-        return row["tail"], 1 if run_at <= now else 2
+        return row["tail"], row["live"]
 
     def _leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
-        if self._session.one("leave_lane_empty", lane=lane, count=count):
+        if self._session.execute("leave_lane_empty", lane=lane, count=count):
             return
         self._session.execute("leave_lane", lane=lane, count=count)
         if promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
@@ -271,7 +310,7 @@ class SqlJobs:
         return held
 
     def _fenced(self, query: str, job: Job, **values: Any) -> bool:
-        held = self._session.one(query, id=job.id, owner=job.owner, claim=job.claim, **values) is not None
+        held = self._session.execute(query, id=job.id, owner=job.owner, claim=job.claim, **values) > 0
         if held:
             self._session.notices.ended.append(job.id)
         else:

@@ -1,4 +1,4 @@
-"""Numbered SQL files, applied forward only, one transaction each; the way back is the snapshot taken before.
+"""Numbered SQL files, applied forward only, one transaction each; the way back is the backup made before.
 
 A file that has landed is never edited: its checksum is kept and compared. A database written by a newer Arvis is
 refused (reliability.md H28).
@@ -50,7 +50,7 @@ class MigrationTarget(Protocol):
         ...
 
     def snapshot(self, before: str) -> None:
-        """Keep a copy of a database that holds something, named after the migration to come."""
+        """Back up a database that holds something, on SQLite; `before` names the migration to come."""
         ...
 
     def apply(self, migration: Migration) -> bool:
@@ -88,7 +88,7 @@ def _check(applied: Mapping[str, str], migrations: Sequence[Migration]) -> None:
         raise SchemaTooNew(
             "The database was written by a newer Arvis",
             why=f"it has the migration {unknown[-1]}, which this version does not know",
-            fix="install that version again, or restore the snapshot that was taken before the migration",
+            fix="install that version again, or restore a backup that was made before (`arvis restore` lists them)",
         )
     for name, checksum in applied.items():
         if known[name] != checksum:

@@ -3,50 +3,43 @@ and only when it is configured."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from arvis.domain.errors import ConfigError
 from arvis.ports.insights import Insights
 from arvis.ports.relay import Relay
 from arvis.ports.store import Store
-from arvis.store.blobs import Blobs
+from arvis.store.backup import make_backup
+from arvis.store.database import Database
 from arvis.store.emergency import ALONE, Emergency
+from arvis.store.files import disk_trouble
 from arvis.store.insights import SqlInsights
 from arvis.store.migrations import available, migrate
+from arvis.store.sealing import sealed
 from arvis.store.session import IdMaker
 from arvis.store.sqlite import SqliteStore
 from arvis.store.sqlite_errors import telling
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_reading import SqliteSnapshots
-from arvis.store.sqlite_session import connect
+from arvis.store.swap import finish_restore
 
-
-@dataclass(frozen=True, slots=True)
-class Database:
-    """Where the data is: a file, or `url` of a server. `folder` holds blobs and backups."""
-
-    file: Path
-    url: str | None
-    folder: Path
-
-    @property
-    def blobs(self) -> Blobs:
-        return Blobs(self.folder / "blobs")
+__all__ = ["Database", "bring_up_to_date", "open_relay", "open_store", "postgres_part"]
 
 
 def bring_up_to_date(database: Database, now: int) -> list[str]:
-    """Run the missing migrations; their names. A snapshot is taken before (SQLite)."""
+    """Run the missing migrations; their names. A backup is made before (SQLite), and a restore completed that was
+    interrupted. Whether the files are sound is asked before (`make_sound`)."""
     if database.url is not None:
         target = postgres_part("postgres_migration").PostgresTarget(url=database.url, now=now)
         return migrate(target, available())
-    with telling(), contextlib.closing(connect(database.file, writing=True)) as connection:
-        return migrate(SqliteTarget(connection=connection, backups=database.folder / "backups", now=now), available())
+    finish_restore(database)
+    with telling(), disk_trouble(f"The database {database.file} cannot be opened"), sealed(database.file) as connection:
+        back_up = partial(make_backup, database, now)
+        return migrate(SqliteTarget(connection=connection, now=now, back_up=back_up), available())
 
 
 @asynccontextmanager
@@ -55,7 +48,7 @@ async def open_store(
 ) -> AsyncIterator[tuple[Store, Insights]]:
     """The store and its reading side, until the block ends; what waits then is committed first."""
     if database.url is None:
-        with telling():
+        with telling(), disk_trouble(f"The database {database.file} cannot be opened"):
             sqlite = SqliteStore(path=database.file, blobs=database.blobs, new_id=new_id, emergency=emergency)
         insights = SqlInsights(SqliteSnapshots(database.file))
         sqlite.start()

@@ -21,7 +21,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from arvis.domain.errors import StoreError
+from arvis.domain.errors import StoreError, Unavailable
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.scripts import claim_and_commit, run_script, store_closed
@@ -235,8 +235,8 @@ class PostgresStore:
             session.connection.commit()
 
 
-def _unreachable(error: psycopg.Error) -> StoreError:
-    return StoreError("PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration")
+def _unreachable(error: psycopg.Error) -> Unavailable:
+    return Unavailable("PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration")
 
 
 def _refused(error: psycopg.Error) -> StoreError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from arvis.domain.errors import StoreError
@@ -13,6 +13,9 @@ from arvis.ports.store import Transaction
 from arvis.store.session import Notices
 
 R = TypeVar("R")
+
+#: Who has one of these does its work when it is asked again: awaitables, iterators and generators of either kind.
+_LATER = ("__await__", "__next__", "__anext__")
 
 
 def store_closed() -> StoreError:
@@ -32,7 +35,7 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
     if inspect.iscoroutine(result):
         result.close()
     # A cursor of either database is an iterator, too.
-    if inspect.isawaitable(result) or isinstance(result, Generator | AsyncGenerator) or hasattr(result, "__next__"):
+    if any(hasattr(result, later) for later in _LATER):
         raise TypeError(f"a script returned a {type(result).__name__}: settle first, then return a value")
     return result
 

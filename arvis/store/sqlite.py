@@ -13,11 +13,15 @@ from typing import Concatenate, ParamSpec, TypeVar
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
+from arvis.store.emergency import Emergency
 from arvis.store.scripts import store_closed
+from arvis.store.sealing import Sealing
 from arvis.store.session import IdMaker, SqliteDialect, load_queries
-from arvis.store.sqlite_session import SqliteSession, connect, told
+from arvis.store.sqlite_errors import is_fatal, store_lost, told
+from arvis.store.sqlite_session import SqliteSession, close_abandoned, connect
+from arvis.store.submissions import Submission, refuse_all, wake_waiters
 from arvis.store.transaction import SqlTransaction
-from arvis.store.writer import Submission, Writer, wake_waiters
+from arvis.store.writer import Writer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,11 +34,14 @@ class SqliteStore:
 
     shared = False
 
-    def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker) -> None:
+    def __init__(self, *, path: Path, blobs: Blobs, new_id: IdMaker, emergency: Emergency) -> None:
         queries = load_queries(SqliteDialect())
         connection = connect(path, writing=True)
         self._writer = Writer(
-            connection=connection, session=SqliteSession(connection=connection, queries=queries, new_id=new_id)
+            connection=connection,
+            session=SqliteSession(connection=connection, queries=queries, new_id=new_id),
+            sealing=Sealing(connection=connection, file=path),
+            emergency=emergency,
         )
         self._reads: queue.SimpleQueue[Submission | None] = queue.SimpleQueue()
         self._readers = [
@@ -42,6 +49,7 @@ class SqliteStore:
                 connection=reading,
                 session=SqliteSession(connection=reading, queries=queries, new_id=new_id),
                 work=self._reads,
+                emergency=emergency,
             )
             for reading in (connect(path, writing=False) for _ in range(READERS))
         ]
@@ -98,21 +106,41 @@ class Reader(threading.Thread):
     """Runs scripts that only read, each in a snapshot of its own that is given up at once."""
 
     def __init__(
-        self, *, connection: sqlite3.Connection, session: SqliteSession, work: queue.SimpleQueue[Submission | None]
+        self,
+        *,
+        connection: sqlite3.Connection,
+        session: SqliteSession,
+        work: queue.SimpleQueue[Submission | None],
+        emergency: Emergency,
     ) -> None:
         super().__init__(name="arvis-reader", daemon=True)
         self._connection = connection
         self._transaction = SqlTransaction(session)
         self._work = work
+        self._emergency = emergency
 
     def run(self) -> None:
-        while (submission := self._work.get()) is not None:
-            try:
-                self._connection.execute("BEGIN")
-                submission.run(self._transaction)
-            except BaseException as error:  # noqa: BLE001 whatever a script throws is its caller's: the reader lives on
-                submission.error = told(error)
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            wake_waiters([submission])
-        self._connection.close()
+        group: list[Submission] = []
+        try:
+            while (submission := self._work.get()) is not None:
+                group = [submission]
+                self._serve(submission)
+                wake_waiters(group)
+                group = []
+            self._connection.close()
+        except BaseException as error:  # noqa: BLE001 whatever it was: nobody may wait for a reader that is dead
+            lost = store_lost(error)
+            self._emergency.lost(lost)
+            refuse_all(lost, group, self._work)
+            close_abandoned(self._connection)
+
+    def _serve(self, submission: Submission) -> None:
+        try:
+            self._connection.execute("BEGIN")
+            submission.run(self._transaction)
+        except BaseException as error:  # whatever a script throws is its caller's: the reader lives on
+            if is_fatal(error):
+                raise
+            submission.error = told(error)
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")

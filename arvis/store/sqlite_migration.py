@@ -1,11 +1,10 @@
-"""SQLite as a target of migrations, with the snapshot before them."""
+"""SQLite as a target of migrations, with the backup before them."""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 from arvis.domain.errors import MigrationFailed
 from arvis.store.migrations import Migration
@@ -13,12 +12,13 @@ from arvis.store.session import SqliteDialect, load_queries
 
 
 class SqliteTarget:
-    """`MigrationTarget` over the writing connection, before the writer owns it. `now` in ms."""
+    """`MigrationTarget` over the writing connection, before the writer owns it. `back_up` is given the name of the first
+    migration to come, where there is something to back up; `now` in ms."""
 
-    def __init__(self, *, connection: sqlite3.Connection, backups: Path, now: int) -> None:
+    def __init__(self, *, connection: sqlite3.Connection, now: int, back_up: Callable[[str], object]) -> None:
         self._connection = connection
-        self._backups = backups
         self._now = now
+        self._back_up = back_up
         self._queries = load_queries(SqliteDialect())
 
     def applied(self) -> dict[str, str]:
@@ -27,9 +27,7 @@ class SqliteTarget:
         return {row["name"]: row["checksum"] for row in rows}
 
     def snapshot(self, before: str) -> None:
-        self._backups.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with contextlib.closing(sqlite3.connect(self._backups / f"before-{before}-{self._now}.db")) as copy:
-            self._connection.backup(copy)
+        self._back_up(before)
 
     def apply(self, migration: Migration) -> bool:
         with self._transaction(migration):

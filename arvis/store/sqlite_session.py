@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arvis.domain.errors import DiskFull, StoreError
 from arvis.store.session import IdMaker, Notices, Row
 
 
@@ -30,6 +30,25 @@ def connect(path: Path, *, writing: bool) -> sqlite3.Connection:
     return connection
 
 
+def read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
+    """A connection that can change nothing, for a look from outside. `immutable` is for a file that nobody writes: no
+    file beside it is looked at or made."""
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def close_abandoned(connection: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error):  # it is of no use any more, and cannot always be closed
+        connection.close()
+
+
+#: Columns from which on rows become dictionaries: a `sqlite3.Row` looks through its names for every value that it is
+#: asked for, which costs a wide row more than a dictionary does.
+WIDE = 8
+
+
 class SqliteSession:
     """The session of one connection; `notices` gathers what the open group did."""
 
@@ -40,28 +59,25 @@ class SqliteSession:
         self._queries = queries
         self.new_id = new_id
         self.notices = Notices()
+        self._columns: dict[str, list[str]] = {}
 
     def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        return self._connection.execute(self._queries[query], parameters).fetchall()
+        return self._found(query, parameters)
 
     def one(self, query: str, **parameters: Any) -> Row | None:
-        # Read to the end: a statement that is left open keeps its transaction's snapshot.
-        rows = self._connection.execute(self._queries[query], parameters).fetchall()
+        rows = self._found(query, parameters)
         return rows[0] if rows else None
 
     def execute(self, query: str, **parameters: Any) -> int:
         return self._connection.execute(self._queries[query], parameters).rowcount
 
-
-def told(error: BaseException) -> BaseException:
-    """A script's failure as its caller shall see it: what the database said becomes an error of ours."""
-    if not isinstance(error, sqlite3.Error):
-        return error
-    match getattr(error, "sqlite_errorcode", None):
-        case sqlite3.SQLITE_FULL:
-            what, why, fix = "Nothing can be written", "the disk is full", "free some space; Arvis resumes by itself"
-            return DiskFull(what, why=why, fix=fix)
-        case sqlite3.SQLITE_BUSY:
-            fix = "end the other program that writes to Arvis's database"
-            return StoreError("The database is locked", why=str(error), fix=fix)
-    return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")
+    def _found(self, query: str, parameters: Mapping[str, Any]) -> Sequence[Row]:
+        """Read to the end: a statement that is left open keeps its transaction's snapshot."""
+        cursor = self._connection.execute(self._queries[query], parameters)
+        found = cursor.fetchall()
+        if not found:
+            return ()
+        columns = self._columns.get(query)
+        if columns is None:
+            columns = self._columns[query] = [column[0] for column in cursor.description]
+        return found if len(columns) < WIDE else [dict(zip(columns, row, strict=True)) for row in found]

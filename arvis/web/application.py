@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from starlette.applications import Starlette
@@ -14,7 +15,7 @@ from starlette.types import ASGIApp
 from arvis.web.assets import Page
 from arvis.web.bodies import SMALL, BodyLimit
 from arvis.web.endpoints import Call, Endpoint
-from arvis.web.errors import Failure, answer_http_exception, attempt
+from arvis.web.errors import STOPPING, Failure, answer_http_exception, attempt
 from arvis.web.gate import Gate
 from arvis.web.identity import NOBODY, PUBLIC
 from arvis.web.metrics import Metrics
@@ -37,7 +38,10 @@ class Counter:
 
         async def serve(request: Request) -> Response:
             endpoint = by_method[request.method]
-            found = await attempt(self._serve(endpoint, request))
+            try:
+                found = await attempt(self._serve(endpoint, request))
+            except asyncio.CancelledError:  # only a stop whose grace is over cancels a request
+                found = STOPPING
             response = found.to_response() if isinstance(found, Failure) else found
             self._metrics.count_request(request.method, path, response.status_code)
             return response

@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.types import ASGIApp
 
 from arvis.config.sections import Limits, Web
+from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
@@ -18,6 +19,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.store import Store
 from arvis.web.application import Counter, build_application
 from arvis.web.assets import Page
+from arvis.web.backups import BackupRoutes
 from arvis.web.catalog import CatalogRoutes
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Intake
@@ -44,7 +46,7 @@ from arvis.web.waits import WaitRoutes
 class Surroundings:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up."""
+    whether it is up, `room` whether the disk has some for new work."""
 
     config: Web
     limits: Limits
@@ -53,12 +55,14 @@ class Surroundings:
     inbox: Inbox
     insights: Insights
     operations: Operations
+    backups: Backups
     store: Store
     connector: WebConnector
     bus: Bus
     clock: Clock
     new_token: Callable[[], str]
     roles: Callable[[], Mapping[str, bool]]
+    room: Callable[[], bool]
     page_folder: Path
     patience: Patience
 
@@ -110,6 +114,7 @@ class Assembly:
             *JobRoutes(insights=insights, operations=operations).endpoints(),
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *CatalogRoutes(insights=insights).endpoints(),
+            *BackupRoutes(backups=self._around.backups).endpoints(),
         ]
 
     def _logins(self, login_link: Callable[[str], str]) -> LoginRoutes:
@@ -129,7 +134,7 @@ class Assembly:
             insights=around.insights,
             clock=around.clock,
             metrics=self.metrics,
-            probe=ReadinessProbe(store=around.store, clock=around.clock, roles=around.roles),
+            probe=ReadinessProbe(store=around.store, clock=around.clock, roles=around.roles, room=around.room),
             others=others,
         )
 

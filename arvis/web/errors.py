@@ -23,6 +23,7 @@ from arvis.domain.errors import (
     TooLarge,
     TooMany,
     Unauthorised,
+    Unavailable,
     Unprocessable,
 )
 
@@ -39,6 +40,7 @@ STATUSES: tuple[tuple[type[ArvisError], int], ...] = (
     (TooLarge, 413),
     (Unprocessable, 422),
     (TooMany, 429),
+    (Unavailable, 503),
 )
 
 
@@ -58,9 +60,11 @@ class Failure:
         return JSONResponse(self.to_json(), self.status, headers=_EXTRA_HEADERS.get(self.status))
 
 
-_EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}}
+_EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": "10"}}
 
 INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look at the log of the daemon.")
+
+STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send it again when it has started again.")
 
 
 def failure_of(error: ArvisError) -> Failure:

@@ -42,7 +42,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "summary": endpoint.summary,
         "operationId": _operation_id(endpoint),
         "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
-        "responses": {**_answers(endpoint), **_errors(endpoint)},
+        "responses": {**_errors(endpoint), **_answers(endpoint)},
         "security": [] if endpoint.access == PUBLIC else [{"key": []}, {"cookie": []}],
     }
     if endpoint.access != PUBLIC:

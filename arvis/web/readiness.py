@@ -1,4 +1,4 @@
-"""Whether the daemon can do its work now: roles up, database writable, event loop quick."""
+"""Whether the daemon can do its work now: roles up, database writable, room on the disk, event loop quick."""
 
 from __future__ import annotations
 
@@ -22,25 +22,34 @@ _LATE = 0.5
 class Readiness:
     roles: Mapping[str, bool]
     database: bool
+    disk: bool
     event_loop: bool
 
     @property
     def ready(self) -> bool:
-        return all(self.roles.values()) and self.database and self.event_loop
+        return all(self.roles.values()) and self.database and self.disk and self.event_loop
 
 
 class ReadinessProbe:
-    """`roles` says of each configured role whether it is up."""
+    """`roles` says of each configured role whether it is up, `room` whether the disk has some for new work."""
 
-    def __init__(self, *, store: Store, clock: Clock, roles: Callable[[], Mapping[str, bool]]) -> None:
+    def __init__(
+        self, *, store: Store, clock: Clock, roles: Callable[[], Mapping[str, bool]], room: Callable[[], bool]
+    ) -> None:
         self._store = store
+        self._room = room
         self._clock = clock
         self._roles = roles
         self._lock = asyncio.Lock()
         self._database = (False, float("-inf"))
 
     async def look(self) -> Readiness:
-        return Readiness(dict(self._roles()), await self._database_writable(), await self._loop_in_time())
+        return Readiness(
+            roles=dict(self._roles()),
+            database=await self._database_writable(),
+            disk=self._room(),
+            event_loop=await self._loop_in_time(),
+        )
 
     async def _database_writable(self) -> bool:
         """Asked at most once a second, however many ask."""

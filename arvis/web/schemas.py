@@ -180,6 +180,18 @@ STORED_MESSAGE = record(
     }
 )
 
+BACKUP = record(
+    {
+        "name": STRING,
+        "path": STRING,
+        "bytes": INTEGER,
+        "createdAt": TIME,
+        "before": {**optional(STRING), "description": "The migration that it was made before, if any."},
+        "messages": {**optional(INTEGER), "description": "How many it holds; null when it cannot be read."},
+        "missing": {**INTEGER, "description": "Attachments whose bytes were lost before it was made."},
+    }
+)
+
 ME = record({"userId": STRING, "name": STRING, "role": STRING, "channelId": STRING})
 LOGIN = record({"code": {"type": "string", "minLength": 1, "maxLength": 200}})
 CODE = record({"code": STRING, "url": STRING, "expiresAt": TIME})
@@ -189,6 +201,7 @@ READY = record(
         "ready": BOOLEAN,
         "roles": {"type": "object", "additionalProperties": BOOLEAN},
         "database": BOOLEAN,
+        "disk": BOOLEAN,
         "eventLoop": BOOLEAN,
     }
 )

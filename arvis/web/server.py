@@ -10,6 +10,7 @@ from pathlib import Path
 
 from arvis.config.sections import Limits, Web
 from arvis.domain.errors import ConfigError
+from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
@@ -42,12 +43,14 @@ class WebServer:
         inbox: Inbox,
         insights: Insights,
         operations: Operations,
+        backups: Backups,
         store: Store,
         connector: WebConnector,
         bus: Bus,
         clock: Clock,
         new_token: Callable[[], str],
         roles: Callable[[], Mapping[str, bool]],
+        room: Callable[[], bool],
         page_folder: Path = PAGE_FOLDER,
         patience: Patience | None = None,
     ) -> None:
@@ -59,12 +62,14 @@ class WebServer:
             inbox=inbox,
             insights=insights,
             operations=operations,
+            backups=backups,
             store=store,
             connector=connector,
             bus=bus,
             clock=clock,
             new_token=new_token,
             roles=roles,
+            room=room,
             page_folder=page_folder,
             patience=patience or Patience(),
         )

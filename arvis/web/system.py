@@ -54,6 +54,7 @@ class SystemRoutes:
             "ready": found.ready,
             "roles": dict(found.roles),
             "database": found.database,
+            "disk": found.disk,
             "eventLoop": found.event_loop,
         }
         return answer(body, 200 if found.ready else 503)

@@ -12,6 +12,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Delivery, StoredMessage
+from arvis.ports.backups import BackupFile
 from arvis.ports.insights import ConversationView, MessageTimeline, TimelineStep
 
 Json = dict[str, Any]
@@ -139,6 +140,18 @@ def delivery_frame(delivery: Delivery) -> Json:
         "files": [],
         "agent": delivery.agent,
         "timestamp": delivery.created_at,
+    }
+
+
+def backup_view(backup: BackupFile) -> Json:
+    return {
+        "name": backup.path.name,
+        "path": str(backup.path),
+        "bytes": backup.bytes,
+        "createdAt": backup.created_at,
+        "before": backup.before,
+        "messages": backup.messages,
+        "missing": backup.missing,
     }
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -45,10 +46,11 @@ def arvis(
 
 class Daemon:
     """One data folder (`folder/data`), any number of lives, each on a port of its own. `settings` are further
-    environment variables. `url` is "" for a process without the web; `login_link` is what the very first start prints, ""
+    environment variables, `under` is a program that starts it and ends as it does. `url` is "" for a process without the web; `login_link` is what the very first start prints, ""
     when it was not the first."""
 
-    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, under: Sequence[str] = ()) -> None:
+        self.under = under
         self.folder = folder
         self.data = folder / "data"
         self.settings = dict(settings or {})
@@ -69,12 +71,13 @@ class Daemon:
         first = not (self.data / "node-id").exists()
         with (self.folder / "daemon.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "arvis", "run", "--data", str(self.data)],
+                [*self.under, sys.executable, "-m", "arvis", "run", "--data", str(self.data)],
                 cwd=self.folder,
                 env=environment(**self.settings),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                start_new_session=True,
             )
         self.url = self._line(READY)[1] or ""
         self.login_link = self._line(LINK)[0] if first and self.url else ""
@@ -89,8 +92,13 @@ class Daemon:
 
     def kill(self) -> None:
         """SIGKILL, and wait until it is gone."""
-        self._living().kill()
+        os.killpg(self.pid, signal.SIGKILL)
         self._living().communicate()
+
+    def end(self) -> int:
+        """Wait until it ends by itself; its exit code."""
+        self._living().communicate(timeout=STOP_SECONDS)
+        return self._living().returncode
 
     def close(self) -> None:
         """Leave nothing behind, whatever happened."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,11 +92,11 @@ class Socket:
 
 
 @asynccontextmanager
-async def opened(folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Place]:
+async def opened(folder: Path, settings: Mapping[str, str], *, under: Sequence[str] = ()) -> AsyncIterator[Place]:
     async with openai_server() as model, aiohttp.ClientSession() as http:
-        daemon = Daemon(folder, settings={**settings, "OPENAI_BASE_URL": model.base_url})
-        await asyncio.to_thread(daemon.start)
+        daemon = Daemon(folder, settings={**settings, "OPENAI_BASE_URL": model.base_url}, under=under)
         try:
+            await asyncio.to_thread(daemon.start)
             yield Place(daemon, model, http)
         finally:
             await asyncio.to_thread(daemon.close)

@@ -204,7 +204,7 @@ def test_an_answer_that_makes_no_sense_is_wrong_use(daemon: Daemon, arguments: t
     assert (done.returncode, done.stdout) == (2, "")
 
 
-# -- explain, login, doctor, version -------------------------------------------------------------------------
+# -- explain, login, version ---------------------------------------------------------------------------------
 
 
 def test_explain_tells_the_story_of_an_answer(daemon: Daemon) -> None:
@@ -254,17 +254,6 @@ def test_a_key_that_the_daemon_does_not_know(daemon: Daemon, tmp_path: Path) -> 
     done = arvis("jobs", "list", "--data", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"fix: Name the data folder of the daemon at {daemon.url} with --data." in done.stderr
-
-
-def test_the_doctor_looks_beside_the_running_daemon(daemon: Daemon) -> None:
-    done = daemon.arvis("doctor", "--json")
-    assert done.returncode == 0, done.stdout
-    found = json.loads(done.stdout)
-    assert found["ok"] is True
-    statuses = {check["check"]: check["status"] for check in found["checks"]}
-    assert statuses == {
-        "configuration": "warn", "data_folder": "ok", "database": "ok", "daemon": "ok", "versions": "ok"
-    }  # fmt: skip
 
 
 def test_the_version(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from psycopg import sql
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
+from arvis.store.emergency import ALONE, Emergency
 from arvis.store.opening import Database, bring_up_to_date, open_store
 
 NOW = 1_800_000_000_000
@@ -22,9 +23,9 @@ def id_maker() -> IdMaker:
 
 
 @asynccontextmanager
-async def opened(database: Database, boot: str = "boot-1") -> AsyncIterator[Store]:
+async def opened(database: Database, boot: str = "boot-1", *, emergency: Emergency = ALONE) -> AsyncIterator[Store]:
     bring_up_to_date(database, NOW)
-    async with open_store(database, boot=boot, new_id=id_maker()) as (store, _):
+    async with open_store(database, boot=boot, new_id=id_maker(), emergency=emergency) as (store, _):
         yield store
 
 

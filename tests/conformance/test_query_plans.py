@@ -41,6 +41,25 @@ COLD = {
     "list_waits": "a page of the dashboard, on the reading side",
     "list_conversations": "a page of the dashboard, on the reading side",
     "list_messages": "a page of the dashboard, on the reading side",
+    "count_messages": "once a backup",
+    "size_of_blobs": "once a backup",
+    "blobs_in_use": "once a backup",
+    "doubt_unsent_deliveries": "once a restore, before anybody works with the database",
+    "interrupted_executions": "once a restore",
+    "fail_live_jobs": "once a restore",
+    "empty_lanes": "once a restore",
+    "raise_seqs": "once a restore",
+    "end_sessions": "once a restore",
+    "drop_login_codes": "once a restore",
+    "newest_message": "once a start with damage",
+    "messages_after": "once a start with damage",
+    "schema_ages": "`arvis doctor`; a row for each migration",
+    "newest_rows": "`arvis doctor`; the last row of two tables",
+    "dead_letters": "`arvis doctor`; a bounded number of failures",
+    "next_of_pools": "`arvis doctor`; the first row of three pools",
+    "crashing_jobs": "`arvis doctor`; what runs, and a bounded number of heads that rest",
+    "troubled_deliveries": "`arvis doctor`; a bounded number of rows at the end of the primary key",
+    "all_rests": "a row for each account and model that ever refused",
     "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
 }
 
@@ -86,7 +105,7 @@ def parameters(query: str, pattern: str) -> dict[str, Any]:
 def sqlite_plans(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     folder = tmp_path_factory.mktemp("plans")
     with contextlib.closing(connect(folder / "arvis.db", writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, backups=folder, now=NOW), available())
+        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
         plans = {}
         for name, query in load_queries(SqliteDialect()).items():
             given = parameters(query, r"(?<![:\w]):([a-z_]\w*)")
@@ -167,7 +186,7 @@ def test_the_lists_name_queries_that_exist() -> None:
 
 def test_a_scan_would_be_seen(tmp_path: Path) -> None:
     with contextlib.closing(connect(tmp_path / "arvis.db", writing=True)) as connection:
-        migrate(SqliteTarget(connection=connection, backups=tmp_path, now=NOW), available())
+        migrate(SqliteTarget(connection=connection, now=NOW, back_up=print), available())
         scan = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tokens = 1").fetchall()
         sort = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE id > 'a' ORDER BY tokens").fetchall()
     assert any(SCAN.match(row["detail"]) for row in scan)

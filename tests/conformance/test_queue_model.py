@@ -54,7 +54,7 @@ class Backend(Protocol):
 class SqliteBackend:
     def __init__(self) -> None:
         self._connection = connect(Path(":memory:"), writing=True)
-        migrate(SqliteTarget(connection=self._connection, backups=Path("unused"), now=NOW), available())
+        migrate(SqliteTarget(connection=self._connection, now=NOW, back_up=print), available())
         self._ids = count()
         session = SqliteSession(
             connection=self._connection, queries=load_queries(SqliteDialect()), new_id=lambda: f"{next(self._ids):026d}"

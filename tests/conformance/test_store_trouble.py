@@ -1,22 +1,26 @@
-"""SQLite in trouble: locked by somebody else, full, a commit that fails. The writer outlives it all."""
+"""SQLite in trouble: locked by somebody else, full, a commit that fails: the writer outlives that. What makes the file
+doubtful it does not."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from arvis.domain.errors import DiskFull, StoreError
+from arvis.domain.errors import DiskFull, StoreError, StoreLost, Unavailable
 from arvis.domain.jobs import Done, Job
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
-from arvis.store.opening import Database
+from arvis.store.emergency import ALONE, Emergency
+from arvis.store.opening import Database, open_store
 from arvis.store.sqlite import SqliteStore
+from arvis.store.writer import LOCK_SLICE_MS
 from arvis.testing.conformance.store_scripts import (
     BOOT,
     LEASE,
@@ -29,7 +33,7 @@ from arvis.testing.conformance.store_scripts import (
     put_setting,
     settle,
 )
-from tests.conformance.databases import opened
+from tests.conformance.databases import id_maker, opened
 
 
 @pytest.fixture
@@ -61,16 +65,31 @@ async def test_a_write_waits_for_a_lock_that_passes(store: SqliteStore, file: Pa
     assert await store.read(get_setting, "word-7") == "kept"
 
 
-async def test_a_lock_that_stays_is_an_error_and_not_the_end(store: SqliteStore, file: Path) -> None:
-    await pragma(store, "busy_timeout = 20")
+async def test_a_lock_is_waited_for_longer_than_sqlite_would(store: SqliteStore, file: Path) -> None:
+    """Nothing fails, nothing is acknowledged; readers go on."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="locked"):
-            await store.write(put_setting, "word", "lost")
+        write = asyncio.create_task(store.write(put_setting, "word", "kept"))
+        await asyncio.sleep(2.5 * LOCK_SLICE_MS / 1000)
+        assert not write.done()
         assert await store.read(get_setting, "word") is None
         other.execute("ROLLBACK")
-    await store.write(put_setting, "word", "kept")
+        await write
     assert await store.read(get_setting, "word") == "kept"
+
+
+async def test_a_stop_ends_the_wait_for_a_lock(file: Path) -> None:
+    database = Database(file, None, file.parent)
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        async with opened(database) as store:
+            other.execute("BEGIN IMMEDIATE")
+            writes = [asyncio.create_task(store.write(put_setting, f"word-{n}", "lost")) for n in range(5)]
+            await asyncio.sleep(0)
+        outcomes = await asyncio.gather(*writes, return_exceptions=True)
+        other.execute("ROLLBACK")
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 5
+    async with opened(database) as store:
+        assert await store.read(get_setting, "word-0") is None
 
 
 async def test_a_full_disk_refuses_and_resumes(store: SqliteStore) -> None:
@@ -83,6 +102,103 @@ async def test_a_full_disk_refuses_and_resumes(store: SqliteStore) -> None:
     await pragma(store, "max_page_count = 1000000")
     await store.write(put_setting, "word", "kept")
     assert await store.read(get_setting, "word") == "kept"
+
+
+async def test_room_that_is_given_up_saves_the_group(file: Path) -> None:
+    """Asked for once, then tried again once."""
+    asked: list[int] = []
+
+    def make_room() -> None:
+        asked.append(1)
+        full[0]._writer._connection.execute("PRAGMA max_page_count = 1000000").fetchall()
+
+    emergency = Emergency(make_room=make_room, lost=ALONE.lost)
+    async with opened(Database(file, None, file.parent), emergency=emergency) as store:
+        assert isinstance(store, SqliteStore)
+        full = [store]
+        await pragma(store, "max_page_count = 1")
+        await asyncio.gather(*(store.write(put_setting, f"word-{n}", "x" * 100_000) for n in range(8)))
+        assert len(asked) == 1
+        assert await store.read(get_setting, "word-7") == "x" * 100_000
+
+
+class Witness:
+    """Hears that the store is lost, in place of a daemon that would end."""
+
+    def __init__(self) -> None:
+        self.heard: list[StoreLost] = []
+        self.emergency = Emergency(make_room=ALONE.make_room, lost=self.heard.append)
+
+
+@contextlib.contextmanager
+def no_file_grows_past(size: int) -> Iterator[None]:
+    """Writing further fails, as on a disk with a broken block: `SQLITE_IOERR_WRITE`."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_after_an_io_error_nobody_is_acknowledged_any_more(file: Path) -> None:
+    """Neither those of the group nor who comes later, although the disk works again; the next start goes on from what
+    is stored."""
+    witness, database = Witness(), Database(file, None, file.parent)
+    async with opened(database, emergency=witness.emergency) as store:
+        await store.write(put_setting, "word", "kept")
+        log = file.with_name(f"{file.name}-wal")
+        with no_file_grows_past(log.stat().st_size):
+            outcomes = await asyncio.gather(
+                *(store.write(put_setting, f"word-{n}", "lost") for n in range(8)), return_exceptions=True
+            )
+        assert [type(outcome) for outcome in outcomes] == [StoreLost] * 8
+        assert "SQLITE_IOERR_WRITE" in witness.heard[0].why
+        with pytest.raises(StoreLost):
+            await store.write(put_setting, "word", "lost")
+    assert len(witness.heard) == 1
+    async with opened(database) as store:
+        assert await store.read(get_setting, "word") == "kept"
+        assert await store.read(get_setting, "word-0") is None
+
+
+async def test_a_file_that_cannot_be_stored_leaves_nothing_behind(store: SqliteStore, file: Path) -> None:
+    with no_file_grows_past(100), pytest.raises(StoreError):
+        await store.put_blob(b"x" * 1000)
+    assert [path for path in file.parent.glob("blobs/**/*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("side", ["write", "read"])
+async def test_damage_ends_the_store(file: Path, side: str) -> None:
+    """Whoever meets it first: nothing is served from a file that is known to be damaged."""
+    witness, database = Witness(), Database(file, None, file.parent)
+    async with opened(database) as store:
+        await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(400)))
+    overwrite_pages(file)
+    async with open_store(database, boot=BOOT, new_id=id_maker(), emergency=witness.emergency) as (store, _):
+        with pytest.raises(StoreLost):
+            await (
+                store.write(put_setting, "word-0200", "y") if side == "write" else store.read(get_setting, "word-0200")
+            )
+    assert "SQLITE_CORRUPT" in witness.heard[0].why
+
+
+def overwrite_pages(file: Path) -> None:
+    """All of the latter half: among them those of the settings."""
+    with file.open("r+b") as damaged:
+        size = file.stat().st_size // 4096
+        damaged.seek(size // 2 * 4096)
+        damaged.write(b"\xff" * 4096 * (size - size // 2))
+
+
+async def test_a_writer_that_dies_of_anything_else_is_told_of(file: Path) -> None:
+    witness = Witness()
+    async with opened(Database(file, None, file.parent), emergency=witness.emergency) as store:
+        assert isinstance(store, SqliteStore)
+        store._writer._connection.close()
+        with pytest.raises(StoreLost, match="The writer"):
+            await store.write(put_setting, "word", "lost")
+    assert len(witness.heard) == 1
 
 
 def let_commits_fail(store: SqliteStore) -> None:

@@ -1,4 +1,8 @@
-"""`python -m tests.crash --kills 1000`: kill the daemon, again and again, and count what it lost."""
+"""`python -m tests.crash --kills 1000`: kill the daemon, again and again, and count what it lost.
+
+Or stop it (`--stops`), start it over and over (`--restarts`), put it to sleep past its lease (`--sleeps`), feed it a
+prompt that kills it (`--poison`), or do so to a whole cluster (`--workers 4 --webs 2`).
+"""
 
 from __future__ import annotations
 
@@ -7,60 +11,128 @@ import asyncio
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from tests.crash.blows import Aim, Blow
 from tests.crash.campaign import CHECKOUT, Campaign, Case, cases_of, fresh_seed, pin, pinned
+from tests.crash.cluster import Shape
+from tests.crash.model import THINKING
 from tests.crash.report import Result, explain, table, totals
 from tests.crash.variants import VARIANTS
-from tests.crash.variants.build import broken, copied
+from tests.crash.variants.build import copied, edited
+from tests.parts import find
+from tests.postgres import running_postgres
 
 KILLS = 200
+#: Leases are short where processes sleep, so that a sleep past one is short, too (seconds).
+LEASE = 1.0
+#: A stop has something to wait for (seconds).
+SLOW = (0.02, 3.0)
+#: Each kind of blow that is counted: what it is, and when it falls.
+KINDS = {
+    "kills": (Blow.KILL, Aim.RANDOM),
+    "stops": (Blow.STOP, Aim.RANDOM),
+    "restarts": (Blow.KILL, Aim.RESTARTS),
+    "sleeps": (Blow.SLEEP, Aim.RANDOM),
+}
 
 
 def main() -> int:
     options = _options()
-    if options.variant is not None:
-        return _control(options)
+    shape = _shape(options)
+    with _server(options.database, needed=shape != Shape()) as database:
+        if options.variant is not None:
+            return _control(options, database)
+        kind = next((kind for kind in KINDS if getattr(options, kind) is not None), "kills")
+        with copied(CHECKOUT) as code:
+            return _play(_campaign(options, kind, shape, code, database), options, getattr(options, kind) or KILLS)
+
+
+def _campaign(options: argparse.Namespace, kind: str, shape: Shape, code: Path, database: str | None) -> Campaign:
+    blow, aim = KINDS[kind]
+    return Campaign(
+        code=code,
+        blow=blow,
+        aim=aim,
+        poison=options.poison,
+        shape=shape,
+        window=options.window,
+        thinking=SLOW if blow is Blow.STOP else THINKING,
+        lease=LEASE if blow is Blow.SLEEP else None,
+        database=database,
+        parallel=options.parallel,
+    )
+
+
+def _play(campaign: Campaign, options: argparse.Namespace, blows: int) -> int:
     seed = options.seed or fresh_seed()
     print(f"seed {seed}", flush=True)
-    cases = cases_of(seed, options.kills or KILLS, options.episode)
-    if options.seed is None:
+    cases = [Case(seed, 0)] if campaign.poison else cases_of(seed, blows, options.episode)
+    if options.seed is None and campaign.plain:
         cases = [*pinned(), *cases]
-    with copied(CHECKOUT) as code:
-        campaign = Campaign(code=code, window=options.window, database=options.database, parallel=options.parallel)
-        results = asyncio.run(campaign.run(cases, _tell))
-    pin(results)
-    _write(options.report, seed, options, results)
+    results = asyncio.run(campaign.run(cases, _tell))
+    if campaign.plain:
+        pin(results)
+    _write(options.report, seed, campaign, results)
     print(table(totals(results)))
     print(explain(results))
     return 1 if any(result.violations for result in results) else 0
 
 
-def _control(options: argparse.Namespace) -> int:
+def _control(options: argparse.Namespace, database: str | None) -> int:
     """Play a broken build; the harness itself has failed when nothing is found."""
     variant = VARIANTS[options.variant]
-    with broken(variant, CHECKOUT) as code:
-        campaign = Campaign(code=code, aim=variant.aim, patience=variant.patience, database=options.database)
-        case = Case(options.seed or fresh_seed(), options.kills or variant.kills)
+    case = Case(options.seed or fresh_seed(), options.kills or variant.blows)
+    with _server(database, needed=variant.needs_server) as server, edited(variant.edits, CHECKOUT) as code:
+        campaign = variant.campaign(code, database=server, random=options.random)
         result = asyncio.run(campaign.play(case))
     print(table(totals([result])))
     print(explain([result]))
     caught = variant.is_caught(result)
-    print(f"{options.variant}: {'caught' if caught else 'NOT CAUGHT'} with {result.kills} kills, seed {case.seed}")
+    print(f"{options.variant}: {'caught' if caught else 'NOT CAUGHT'} with {case.blows} blows, seed {case.seed}")
     return 0 if caught else 1
+
+
+@contextmanager
+def _server(named: str | None, *, needed: bool) -> Iterator[str | None]:
+    """The server that was named; one of the campaign's own where several processes need one and none was."""
+    if named is not None or not needed:
+        yield named
+        return
+    initdb = find("initdb")
+    if initdb is None:
+        sys.exit("Several processes need PostgreSQL: install it, or name a server with --database")
+    with running_postgres(initdb, durable=True) as server:
+        yield server.url("postgres")
+
+
+def _shape(options: argparse.Namespace) -> Shape:
+    if options.workers or options.webs:
+        return Shape(daemons=options.daemons or 0, webs=options.webs or 1, workers=options.workers or 1)
+    return Shape(daemons=options.daemons or 1)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--kills", type=int, help=f"default {KILLS}; for a variant, what is enough to catch it")
+    blows = parser.add_mutually_exclusive_group()
+    blows.add_argument("--kills", type=int, help=f"SIGKILL; default {KILLS}, for a variant what is enough to catch it")
+    blows.add_argument("--stops", type=int, help="SIGTERM instead: exit 0 in time, nothing lost, nothing repeated")
+    blows.add_argument("--restarts", type=int, help="SIGKILL in rows of fast restarts, and a second daemon each row")
+    blows.add_argument("--sleeps", type=int, help="SIGSTOP, often past the lease, and SIGCONT")
+    blows.add_argument("--poison", action="store_true", help="a prompt that kills the daemon whenever its job runs")
+    parser.add_argument("--variant", choices=sorted(VARIANTS), help="a deliberately broken build, which must be caught")
+    parser.add_argument("--random", action="store_true", help="random blows on the variant, none aimed")
+    parser.add_argument("--daemons", type=int, help="several whole daemons on one database")
+    parser.add_argument("--webs", type=int, help="a cluster: so many web processes")
+    parser.add_argument("--workers", type=int, help="a cluster: so many worker processes")
     parser.add_argument(
         "--seed", help="replay: the seed that an earlier run printed, or one of an episode (SEED.NUMBER)"
     )
-    parser.add_argument("--episode", type=int, default=25, help="kills of one data folder (default 25)")
-    parser.add_argument("--window", type=float, default=2.0, help="a kill falls this many seconds after ready at most")
+    parser.add_argument("--episode", type=int, default=25, help="blows of one data folder (default 25)")
+    parser.add_argument("--window", type=float, default=2.0, help="a blow falls this many seconds after ready at most")
     parser.add_argument("--parallel", type=int, default=1, help="episodes at once")
-    parser.add_argument("--variant", choices=sorted(VARIANTS), help="a deliberately broken build, which must be caught")
     parser.add_argument("--database", help="a PostgreSQL server; each episode makes a database of its own on it")
     parser.add_argument("--report", type=Path, default=Path("build/crash-report.json"))
     return parser.parse_args()
@@ -69,16 +141,18 @@ def _options() -> argparse.Namespace:
 def _tell(result: Result) -> None:
     verdict = f"{len(result.violations)} violations, kept in {result.evidence}" if result.violations else "clean"
     print(
-        f"seed {result.seed}: {result.kills} kills, {result.messages} messages, {result.seconds:.0f} s: {verdict}",
+        f"seed {result.seed}: {result.kills} kills, {len(result.drains)} stops, {result.sleeps} sleeps, "
+        f"{result.messages} messages, {result.seconds:.0f} s: {verdict}",
         flush=True,
     )
 
 
-def _write(path: Path, seed: str, options: argparse.Namespace, results: Sequence[Result]) -> None:
+def _write(path: Path, seed: str, campaign: Campaign, results: Sequence[Result]) -> None:
     document = {
         "seed": seed,
         "python": platform.python_version(),
-        "database": "sqlite" if options.database is None else "postgresql",
+        "database": "sqlite" if campaign.database is None else "postgresql",
+        "processes": [name for _, name in campaign.shape.places],
         "totals": totals(results),
         "episodes": [result.document() for result in results],
     }

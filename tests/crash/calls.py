@@ -11,18 +11,21 @@ from tests.crash.verdict import Found, Kind
 
 #: A prompt may leave out the oldest exchanges, but never one of the newest so many.
 REMEMBERED = 8
+#: A call that was prepared before a sleep is made within this time after it, in seconds.
+PREPARED = 1.0
 #: Work that a kill interrupted for the first time is claimed again this soon after ready, in seconds (R8).
 RECOVERED_WITHIN = 2.0
 
 
 def a_prompt_holds_the_earlier_answers(history: History) -> Found:
-    """In order, each behind the messages that it answers, and without a gap up to the newest."""
+    """In order, each behind the messages that it answers, and without a gap up to the newest. Who slept may ask what
+    another has answered by then; it can commit nothing."""
     for channel in history.channels():
         transcript = [(tokens_in(shown.content), shown.content) for shown in history.replies(channel)]
         place = {token: at for at, (tokens, _) in enumerate(transcript) for token in tokens}
         for call in _calls_of(history, channel):
             known = [place[token] for token in call.asked if token in place]
-            if not known:
+            if not known or _slept_over(history, call):
                 continue
             if len(set(known)) > 1:
                 yield Kind.STORED_TWICE, f"call {call.number} asks {' '.join(call.asked)}, answered by several replies"
@@ -50,10 +53,14 @@ def _compare_prompt(channel: str, call: Call, earlier: Sequence[tuple[tuple[str,
 
 
 def one_turn_at_a_time(history: History) -> Found:
-    """In one life of the daemon a channel never has two requests at the model at once."""
+    """A channel never has two requests at the model at once, whoever makes them. What a dead process had asked
+    counts no more, and who slept cannot know that its lease is over."""
     for channel in history.channels():
-        for before, after in pairwise(_calls_of(history, channel)):
-            if before.boot == after.boot and (before.finished is None or after.started < before.finished):
+        calls = [call for call in _calls_of(history, channel) if not _slept_over(history, call)]
+        for before, after in pairwise(calls):
+            died = history.boots[before.boot - 1].ended
+            ends = [end for end in (before.finished, died) if end is not None]
+            if not ends or after.started < min(ends):
                 yield Kind.OTHER, f"calls {before.number} and {after.number} of {channel} ran at the same time"
 
 
@@ -64,15 +71,19 @@ def interrupted_work_is_claimed_again_soon(history: History) -> Found:
 
 
 def recoveries(history: History) -> Mapping[str, float]:
-    """Seconds from ready to the next call, by the message whose call was the first to be cut off by a kill. A life
-    that was killed before that call counts whole, and so does the last one when there never was another call."""
+    """Seconds from ready to the next call, by the message whose call was cut off by the first kill that could
+    concern it: later ones make it rest. A life of the same process that was killed before that next call counts
+    whole, and so does its last one when there never was another call."""
+    sent = {each.token: each.first_sent for each in history.sent}
     found: dict[str, float] = {}
     for call in history.calls:
         token = call.asked[0] if call.asked else ""
-        if not token or token in found or not _cut_off(history, call):
+        if token not in sent or token in found or not _cut_off(history, call):
+            continue
+        if _suffered(history, sent[token], call.started):
             continue
         again = next((each for each in history.calls[call.number + 1 :] if token in each.asked), None)
-        life = history.boots[-1] if again is None else _next_ready(history, call.boot)
+        life = _next_life(history, call.boot, last=again is None)
         ends = [end for end in (life.ended, None if again is None else again.started) if end is not None]
         if life.ready is not None and ends:
             found[token] = max(0.0, min(ends) - life.ready)
@@ -80,14 +91,34 @@ def recoveries(history: History) -> Mapping[str, float]:
 
 
 def _cut_off(history: History, call: Call) -> bool:
-    """Whether a kill came before the model had given its whole answer. The last life is stopped, not killed."""
-    died = history.boots[call.boot - 1].ended
-    return call.boot < len(history.boots) and died is not None and (call.finished is None or call.finished > died)
+    """Whether a kill came before the model had given its whole answer."""
+    life = history.boots[call.boot - 1]
+    return life.killed and life.ended is not None and (call.finished is None or call.finished > life.ended)
 
 
-def _next_ready(history: History, boot: int) -> Boot:
-    """The first life after this one that became ready; the last, if none did."""
-    return next((each for each in history.boots[boot:] if each.ready is not None), history.boots[-1])
+def _suffered(history: History, since: float, until: float) -> bool:
+    """Whether a process was killed or slept in this time: it may have claimed the job, which counts as a crash."""
+    return any(
+        (boot.killed and boot.ended is not None and since < boot.ended < until)
+        or any(since < woke and slept < until for slept, woke in boot.slept)
+        for boot in history.boots
+    )
+
+
+def _slept_over(history: History, call: Call) -> bool:
+    """Whether the asker slept while it asked, or just before: its job may have gone to another meanwhile."""
+    asked = call.started - PREPARED
+    return any(
+        woke > asked and (call.finished is None or since < call.finished)
+        for since, woke in history.boots[call.boot - 1].slept
+    )
+
+
+def _next_life(history: History, boot: int, *, last: bool) -> Boot:
+    """The first life of the same process after this one that became ready, or its `last`."""
+    place = history.boots[boot - 1].place
+    lives = [each for each in history.boots[boot - 1 :] if each.place == place]
+    return lives[-1] if last else next((each for each in lives[1:] if each.ready is not None), lives[-1])
 
 
 def _calls_of(history: History, channel: str) -> list[Call]:

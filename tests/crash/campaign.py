@@ -14,11 +14,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from tests.crash.blows import Aim, Blow
+from tests.crash.cluster import Shape
 from tests.crash.databases import create_database, drop_database
-from tests.crash.episode import Aim, Plan, play
+from tests.crash.episode import Plan, play
+from tests.crash.model import THINKING
 from tests.crash.report import Result, result_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -31,20 +34,34 @@ class Case:
     """An episode that can be played again."""
 
     seed: str
-    kills: int
+    blows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """How its episodes are played: what `Plan` says of each field. `parallel` episodes run at once."""
+    """How its episodes are played: what `Plan` says of each field. `database` is a server on which each episode
+    makes a database of its own; `parallel` episodes run at once."""
 
     code: Path
     command: Sequence[str] = ARVIS
+    blow: Blow = Blow.KILL
     aim: Aim = Aim.RANDOM
+    poison: bool = False
+    shape: Shape = Shape()  # noqa: RUF009 frozen
     window: float = 2.0
+    aimed_after: float = 0.0
+    rate: float = 1.0
+    thinking: tuple[float, float] = THINKING
     patience: float = 90.0
+    lease: float | None = None
     database: str | None = None
     parallel: int = 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether a seed of this campaign can be played again by `make crash`, with nothing else said."""
+        names = {"blow", "aim", "poison", "shape", "lease", "database"}
+        return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in names)
 
     async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
         """Play all cases; `told` hears of each as it ends."""
@@ -63,18 +80,25 @@ class Campaign:
         database = None if self.database is None else create_database(self.database)
         plan = Plan(
             seed=case.seed,
-            kills=case.kills,
+            blows=case.blows,
             command=self.command,
             code=self.code,
             folder=folder,
+            blow=self.blow,
             aim=self.aim,
+            poison=self.poison,
+            shape=self.shape,
             window=self.window,
+            aimed_after=self.aimed_after,
+            rate=self.rate,
+            thinking=self.thinking,
             patience=self.patience,
+            lease=self.lease,
             database=database,
         )
         started = time.monotonic()
         history = await play(plan)
-        result = result_of(case.seed, case.kills, history, time.monotonic() - started)
+        result = result_of(case.seed, history, time.monotonic() - started)
         if result.violations:
             (folder / "history.json").write_text(json.dumps(asdict(history), indent=1))
             return replace(result, evidence=str(folder))
@@ -84,9 +108,9 @@ class Campaign:
         return result
 
 
-def cases_of(seed: str, kills: int, episode: int) -> list[Case]:
-    """Cut a number of kills into episodes, each with a seed of its own."""
-    sizes = [min(episode, kills - done) for done in range(0, kills, episode)]
+def cases_of(seed: str, blows: int, episode: int) -> list[Case]:
+    """Cut a number of blows into episodes, each with a seed of its own."""
+    sizes = [min(episode, blows - done) for done in range(0, blows, episode)]
     return [Case(seed if len(sizes) == 1 else f"{seed}.{number}", size) for number, size in enumerate(sizes)]
 
 

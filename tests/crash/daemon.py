@@ -1,4 +1,7 @@
-"""The shipped daemon as a black box: start it, wait for its ready line, kill it, stop it. By process id, never by name."""
+"""The shipped daemon as a black box: start it, wait for its ready line, kill it, stop it, put it to sleep.
+
+By process id, never by name.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,19 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import yaml
 
 from tests.crash.history import Boot
+from tests.crash.lives import Lives
 
-READY = b"Arvis is ready at "
+READY = b"Arvis is ready"
 READY_WITHIN = 30.0
 STOPPED_WITHIN = 45.0
+#: The exit code of a daemon whose data folder another one holds.
+IN_USE = 3
 #: Lines that Python writes to standard error when nobody caught an exception.
 PYTHONS_OWN = ("Traceback ", "Exception in thread", "Exception ignored", "Task exception", "Fatal Python error")
 
@@ -36,55 +41,89 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def write_config(path: Path, *, port: int, api_key: str, model_url: str, database: str | None) -> None:
-    """A configuration as a user would write it, every outside address on loopback."""
-    config = {
+def write_config(
+    path: Path,
+    *,
+    port: int,
+    api_key: str,
+    model_url: str,
+    database: str | None,
+    model_key: str = "crash",
+    lease_seconds: float | None = None,
+) -> None:
+    """A configuration as a user would write it, every outside address on loopback. By `model_key` the model knows
+    who asks; a lease of None is the daemon's own default."""
+    account = {"name": "main", "provider": "openai", "api_key": model_key, "model": "crash", "base_url": model_url}
+    config: dict[str, Any] = {
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [api_key]},
-        "accounts": [
-            {"name": "main", "provider": "openai", "api_key": "crash", "model": "crash", "base_url": model_url}
-        ],
+        "accounts": [account],
         "agents": [{"slug": "helper", "name": "Helper"}],
         "routing": {"fallback": "helper"},
     }
     if database is not None:
         config["database"] = database
+    if lease_seconds is not None:
+        config["queue"] = {"lease_seconds": lease_seconds}
     path.write_text(yaml.safe_dump(config))
 
 
 class Daemon:
-    """One data folder, many lives. `command` is what starts the program, `code` the folder that it is imported
-    from. `up` is set while it is ready; users wait for it."""
+    """One process with a data folder of its own, and many lives. `command` is what starts the program, `code` the
+    folder that it is imported from, `roles` what it is to do (None: everything). `up` is set while it is ready;
+    users wait for it."""
 
-    def __init__(self, *, command: Sequence[str], code: Path, folder: Path, config: Path) -> None:
-        self._command = [*command, "run", "--config", str(config), "--data", str(folder / "data")]
+    def __init__(
+        self,
+        *,
+        command: Sequence[str],
+        code: Path,
+        folder: Path,
+        config: Path,
+        name: str = "daemon",
+        roles: str | None = None,
+        lives: Lives | None = None,
+    ) -> None:
+        switches = [] if roles is None else ["--roles", roles]
+        self._command = [*command, "run", "--config", str(config), "--data", str(folder / "data"), *switches]
         self._environment = _environment(code)
         self._folder = folder
         self._log: BinaryIO = (folder / "daemon.log").open("ab")
+        self._lives = lives or Lives()
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.Task[None] | None = None
-        self._boots: list[Boot] = []
+        self._asleep: float | None = None
+        self.name = name
         self.up = asyncio.Event()
 
     @property
     def boots(self) -> tuple[Boot, ...]:
-        return tuple(self._boots)
+        return self._lives.boots
 
     @property
     def boot(self) -> int:
-        return len(self._boots)
+        return self._lives.of(self.name)
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
         """Start the next life; returns as soon as the process is there."""
-        self._boots.append(Boot(len(self._boots) + 1, time.monotonic(), None, None))
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command,
-            cwd=self._folder,
-            env=self._environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=self._log,
-            start_new_session=True,
-        )
+        self._lives.begin(self.name)
+        self._process = await self._spawn(self._log)
         self._reader = asyncio.create_task(self._read(self._process))
+
+    async def intrude(self) -> None:
+        """Start a second daemon on the folder of the living one; `DaemonFailed` unless it gives way at once."""
+        with (self._folder / "intruder.log").open("ab") as log:
+            intruder = await self._spawn(log)
+            try:
+                code = await asyncio.wait_for(intruder.wait(), READY_WITHIN)
+            except TimeoutError:
+                intruder.kill()
+                code = await intruder.wait()
+        if code != IN_USE:
+            raise DaemonFailed(f"A second daemon on the same data folder ended with code {code}, not {IN_USE}")
 
     async def ready(self) -> None:
         """Wait for the ready line; `DaemonFailed` when it does not come."""
@@ -93,7 +132,7 @@ class Daemon:
             await asyncio.wait({up, over}, timeout=READY_WITHIN, return_when=asyncio.FIRST_COMPLETED)
             if not self.up.is_set():
                 what = f"ended with code {over.result()} before it was ready" if over.done() else "did not become ready"
-                raise DaemonFailed(f"The daemon {what}:\n{self.end_of_log()}")
+                raise DaemonFailed(f"{self.name} {what}:\n{self.end_of_log()}")
         finally:
             up.cancel()
             over.cancel()
@@ -101,25 +140,44 @@ class Daemon:
     def kill(self) -> None:
         """SIGKILL to the whole process group, now."""
         self.up.clear()
-        self._note_end()
-        with suppress(ProcessLookupError):
-            os.killpg(self._living().pid, signal.SIGKILL)
+        self._lives.ended(self.name, killed=True)
+        self._signal(signal.SIGKILL)
 
     async def dead(self) -> None:
         """Wait until the killed process is gone; `DaemonFailed` when it had ended by itself before."""
         code = await self._gone()
         if code != -signal.SIGKILL:
-            raise DaemonFailed(f"The daemon ended by itself with code {code}:\n{self.end_of_log()}")
+            raise DaemonFailed(f"{self.name} ended by itself with code {code}:\n{self.end_of_log()}")
 
-    async def stop(self) -> None:
-        """SIGTERM, and wait for the drain; `DaemonFailed` when it is not clean."""
-        self._living().terminate()
+    def sleep(self) -> None:
+        """SIGSTOP: it does nothing any more and does not know it, while its sockets and leases stay."""
+        self._asleep = time.monotonic()
+        self._signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        if self._asleep is not None:
+            self._signal(signal.SIGCONT)
+            self._lives.slept(self.name, self._asleep)
+            self._asleep = None
+
+    def tell(self) -> None:
+        """SIGTERM."""
+        self._lives.told(self.name)
+        self._signal(signal.SIGTERM)
+
+    async def stopped(self) -> None:
+        """Wait for the end of the drain; `DaemonFailed` when it is not clean. Who is told before it listens (Python
+        still starts) just ends."""
         try:
             code = await asyncio.wait_for(self._gone(), STOPPED_WITHIN)
         except TimeoutError as late:
-            raise DaemonFailed(f"No end {STOPPED_WITHIN:.0f} s after SIGTERM:\n{self.end_of_log()}") from late
-        if code != 0:
-            raise DaemonFailed(f"Exit code {code} after SIGTERM:\n{self.end_of_log()}")
+            raise DaemonFailed(f"{self.name} did not end in {STOPPED_WITHIN:.0f} s:\n{self.end_of_log()}") from late
+        if code != 0 and not (code == -signal.SIGTERM and self._lives.newest(self.name).ready is None):
+            raise DaemonFailed(f"{self.name} ended with code {code} after SIGTERM:\n{self.end_of_log()}")
+
+    async def stop(self) -> None:
+        self.tell()
+        await self.stopped()
 
     def complaints(self) -> list[str]:
         """What the log calls an error, each once: a client may not even have noticed."""
@@ -130,29 +188,40 @@ class Daemon:
 
     async def close(self) -> None:
         """Leave nothing behind, whatever happened."""
-        if self._process is not None and self._process.returncode is None:
+        if self.alive:
             self.kill()
             await self._gone()
         self._log.close()
+
+    async def _spawn(self, log: BinaryIO) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._command,
+            cwd=self._folder,
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.alive:
+            with suppress(ProcessLookupError):
+                os.killpg(self._living().pid, number)
 
     async def _gone(self) -> int:
         code = await self._living().wait()
         self.up.clear()
         if self._reader is not None:
-            await self._reader
-        self._note_end()
+            await asyncio.wait({self._reader})
+        self._lives.ended(self.name)
         return code
-
-    def _note_end(self) -> None:
-        if self._boots[-1].ended is None:
-            self._boots[-1] = replace(self._boots[-1], ended=time.monotonic())
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         """Read standard output to its end, so that the daemon never blocks on it."""
         assert process.stdout is not None
         async for line in process.stdout:
             if line.startswith(READY):
-                self._boots[-1] = replace(self._boots[-1], ready=time.monotonic())
+                self._lives.ready(self.name)
                 self.up.set()
 
     def _living(self) -> asyncio.subprocess.Process:

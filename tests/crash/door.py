@@ -1,11 +1,16 @@
-"""The daemon's public door as a client knows it: the address, the key, the API and the socket (interfaces.md §4)."""
+"""The daemon's public door as a client knows it: the address, the key, the API and the socket (interfaces.md §4).
+
+A cluster has several; a client takes one that answers, as a load balancer would choose it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
 import aiohttp
@@ -36,6 +41,17 @@ class Door:
             body = await response.json()
             return Timeline(body["status"], body.get("reason"), body.get("reply"))
 
+    async def job_of(self, message_id: str) -> str:
+        """The job that is to answer this message."""
+        async with self.session.get(f"{self.url}/api/messages/{message_id}", headers=self.headers) as response:
+            response.raise_for_status()
+            return str((await response.json())["job"]["id"])
+
+    async def retry(self, job_id: str) -> None:
+        """Run a failed job again, as an operator does by hand."""
+        async with self.session.post(f"{self.url}/api/jobs/{job_id}/retry", headers=self.headers) as response:
+            response.raise_for_status()
+
     async def open(self, user: str, channel: str, last_seq: int) -> tuple[aiohttp.ClientWebSocketResponse, int]:
         """A logged-in socket, and the newest sequence number of its channel."""
         socket = await self.session.ws_connect(self.url.replace("http", "ws", 1) + "/ws")
@@ -58,6 +74,19 @@ class Door:
                         shown.append(shown_by(push))
         await socket.close()
         return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Every door there is."""
+
+    doors: Sequence[Door]
+
+    async def one(self, rng: Random) -> Door:
+        """One that is open, or the next to open of those that are not."""
+        chosen = rng.choice([door for door in self.doors if door.up.is_set()] or self.doors)
+        await chosen.up.wait()
+        return chosen
 
 
 async def received(socket: aiohttp.ClientWebSocketResponse) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One episode: a fresh data folder, users who write without pause, so many kills, a drain, a clean stop.
+"""One episode: fresh data folders, users who write without pause, so many blows, a drain, a clean stop.
 
 Everything random comes from the seed of the episode. What the episode returns is a history; it judges nothing.
 """
@@ -8,58 +8,63 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from random import Random
 
 import aiohttp
 
 from arvis.testing.openai_server import openai_server
-from tests.crash.daemon import Daemon, DaemonFailed, free_port, write_config
-from tests.crash.door import Door
-from tests.crash.history import History, Sent, Shown, Timeline
-from tests.crash.model import Model
+from tests.crash.blows import Aim, Blow, Striker
+from tests.crash.cluster import Cluster, Shape, Site
+from tests.crash.daemon import Daemon, DaemonFailed
+from tests.crash.door import Door, Doors
+from tests.crash.history import History, Poisoned, Sent, Shown, Timeline
+from tests.crash.lives import Lives
+from tests.crash.model import THINKING, Model
+from tests.crash.poison import CHANNEL, Poison
 from tests.crash.rows import offending
-from tests.crash.trigger import Trigger
+from tests.crash.trigger import Moments
 from tests.crash.users import HttpVoice, Refused, SocketVoice, User
 
 API_KEY = "crash-campaign-key"
-#: Share of the kills that come while the daemon starts, and the instants they are drawn from, in seconds.
-DURING_START = 0.15
-START = 1.2
-#: An aimed kill that finds nothing to hit becomes an ordinary one after so many seconds.
-AIM_WITHIN = 5.0
-
-
-class Aim(StrEnum):
-    """When a kill falls: at a random instant, right behind an acknowledgement, or while the model thinks."""
-
-    RANDOM = "random"
-    ACKNOWLEDGED = "acknowledged"
-    AT_THE_MODEL = "at the model"
+#: The daemon's own, in seconds, where the plan names none.
+LEASE = 30.0
+#: Seconds in which a screen shows what its transcript holds. A socket that is dropped comes back sooner.
+CAUGHT_UP = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an episode does. `window` (seconds after ready) bounds the random kills; `patience` is how long the
-    drain may take (seconds): the longest rest after a fourth crash is 30 s. `command` starts the program,
-    `code` is the folder that it is imported from, `database` a PostgreSQL URL or None for SQLite."""
+    """What an episode does. So many `blows` of one kind, or a poison prompt in their place; `window` (seconds after
+    ready) bounds the random ones, `aimed_after` is when aiming begins; `patience` is how long the drain may take
+    (seconds): the longest rest after a fourth crash is 30 s. `command` starts the program, `code` is the folder that
+    it is imported from, `database` a PostgreSQL URL or None for SQLite, `lease` (seconds) goes into the
+    configuration. Each of the `chats` writes `rate` times a second on average, and the model thinks for a time within
+    `thinking` (seconds)."""
 
     seed: str
-    kills: int
+    blows: int
     command: Sequence[str]
     code: Path
     folder: Path
+    blow: Blow = Blow.KILL
     aim: Aim = Aim.RANDOM
+    poison: bool = False
+    shape: Shape = Shape()  # noqa: RUF009 frozen
     window: float = 2.0
+    aimed_after: float = 0.0
     chats: int = 8
     rate: float = 1.0
+    thinking: tuple[float, float] = THINKING
     patience: float = 90.0
     database: str | None = None
-    inspect: Callable[[Path, str | None], dict[str, list[str]]] = offending
+    lease: float | None = None
+    inspect: Callable[..., dict[str, list[str]]] = offending
+    daemon: Callable[..., Daemon] = Daemon
+    ordeal: Callable[[Cluster, Random], Awaitable[None]] | None = None
 
 
 async def play(plan: Plan) -> History:
@@ -71,34 +76,37 @@ async def play(plan: Plan) -> History:
 
 @asynccontextmanager
 async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
-    rng = Random(plan.seed)
+    rng, lives, moments = Random(plan.seed), Lives(), Moments()
     async with AsyncExitStack() as exits:
-        config = plan.folder / "config.yaml"
-        daemon = Daemon(command=plan.command, code=plan.code, folder=plan.folder, config=config)
-        exits.push_async_callback(daemon.close)
-        model = Model(rng=Random(rng.random()), boot=lambda: daemon.boot)
+        model = Model(rng=Random(rng.random()), life=lives.of, moments=moments, delay=plan.thinking)
         server = await exits.enter_async_context(openai_server(default=model))
-        port = free_port()
-        write_config(config, port=port, api_key=API_KEY, model_url=server.base_url, database=plan.database)
+        site = Site(
+            plan.command, plan.code, plan.folder, plan.database, server.base_url, API_KEY, plan.lease, plan.daemon
+        )
+        cluster = Cluster(site=site, shape=plan.shape, lives=lives)
+        exits.push_async_callback(cluster.close)
         session = await exits.enter_async_context(aiohttp.ClientSession())
-        door = Door(session, f"http://127.0.0.1:{port}", API_KEY, daemon.up)
-        yield _Stage(plan=plan, rng=rng, daemon=daemon, model=model, door=door)
+        doors = Doors([Door(session, url, API_KEY, cluster.named(name).up) for name, url in cluster.addresses.items()])
+        yield _Stage(plan=plan, rng=rng, cluster=cluster, model=model, doors=doors, moments=moments)
 
 
 class _Stage:
-    def __init__(self, *, plan: Plan, rng: Random, daemon: Daemon, model: Model, door: Door) -> None:
+    def __init__(
+        self, *, plan: Plan, rng: Random, cluster: Cluster, model: Model, doors: Doors, moments: Moments
+    ) -> None:
         self._plan = plan
         self._rng = rng
-        self._daemon = daemon
+        self._cluster = cluster
         self._model = model
-        self._door = door
-        self._acked = Trigger()
+        self._doors = doors
+        self._moments = moments
         self._problems: list[str] = []
         self._sockets: dict[str, SocketVoice] = {}
         self._users = self._invite()
         self._timelines: dict[str, Timeline] = {}
         self._transcripts: dict[str, list[Shown]] = {}
         self._rows: dict[str, list[str]] = {}
+        self._poisoned: Poisoned | None = None
 
     def _invite(self) -> list[User]:
         """Half of the users write over sockets, half over HTTP, each in its own channel."""
@@ -107,34 +115,37 @@ class _Stage:
         for chat in range(self._plan.chats):
             channel = f"chat-{chat}"
             rng = Random(self._rng.random())
-            voice: SocketVoice | HttpVoice
-            if chat % 2:
-                voice = HttpVoice(door=self._door, channel=channel, problem=self._problems.append)
-            else:
-                voice = SocketVoice(door=self._door, channel=channel, rng=rng, problem=self._problems.append)
-                self._sockets[channel] = voice
             users.append(
                 User(
                     channel=channel,
-                    voice=voice,
+                    voice=self._http_voice(channel, rng) if chat % 2 else self._socket_voice(channel, rng),
                     rng=rng,
                     rate=self._plan.rate,
                     number=lambda: next(numbers),
-                    acked=self._acked,
+                    moments=self._moments,
                 )
             )
         return users
+
+    def _http_voice(self, channel: str, rng: Random) -> HttpVoice:
+        return HttpVoice(doors=self._doors, channel=channel, rng=rng, problem=self._problems.append)
+
+    def _socket_voice(self, channel: str, rng: Random) -> SocketVoice:
+        voice = SocketVoice(
+            doors=self._doors, channel=channel, rng=rng, moment=self._moments.shown, problem=self._problems.append
+        )
+        self._sockets[channel] = voice
+        return voice
 
     async def perform(self) -> None:
         over = asyncio.Event()
         listening = [asyncio.create_task(voice.listen()) for voice in self._sockets.values()]
         writing = [asyncio.create_task(user.write(over)) for user in self._users]
         try:
-            for _ in range(self._plan.kills):
-                await self._kill_once()
+            await self._suffer()
             await self._drain(over, writing)
-            await self._daemon.stop()
-            self._rows = await asyncio.to_thread(self._plan.inspect, self._plan.folder / "data", self._plan.database)
+            await self._cluster.stop()
+            self._rows = await asyncio.to_thread(self._inspect)
         except DaemonFailed as failure:
             self._problems.append(str(failure))
         except Refused as refused:
@@ -144,65 +155,62 @@ class _Stage:
                 task.cancel()
             results = await asyncio.gather(*writing, *listening, return_exceptions=True)
         self._problems.extend(repr(each) for each in results if isinstance(each, Exception))
-        self._problems.extend(self._daemon.complaints())
+        self._problems.extend(self._cluster.complaints())
 
-    async def _kill_once(self) -> None:
-        await self._daemon.start()
-        if self._plan.aim is Aim.RANDOM and self._rng.random() < DURING_START:
-            await asyncio.sleep(self._rng.uniform(0, START))
-        else:
-            await self._daemon.ready()
-            await self._strike()
-        self._daemon.kill()
-        await self._daemon.dead()
-
-    async def _strike(self) -> None:
-        """Wait for the instant of the kill. An aimed one falls by itself, in the very moment it is aimed at."""
-        if self._plan.aim is Aim.RANDOM:
-            await asyncio.sleep(self._rng.uniform(0, self._plan.window))
+    async def _suffer(self) -> None:
+        """The blows of the plan, or what it has in their place."""
+        plan, moments = self._plan, self._moments
+        if plan.ordeal is not None:
+            await plan.ordeal(self._cluster, self._rng)
             return
-        hit = asyncio.Event()
-
-        def fall() -> None:
-            self._daemon.kill()
-            hit.set()
-
-        trigger = self._acked if self._plan.aim is Aim.ACKNOWLEDGED else self._model.asked
-        trigger.arm(fall)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(hit.wait(), AIM_WITHIN)
-        trigger.disarm()
+        if plan.poison:
+            voice = self._http_voice(CHANNEL, Random(self._rng.random()))
+            poison = Poison(cluster=self._cluster, doors=self._doors, asked=moments.asked, voice=voice, rng=self._rng)
+            self._poisoned = await poison.play(plan.patience)
+            return
+        striker = Striker(
+            rng=self._rng,
+            cluster=self._cluster,
+            moments=moments,
+            blow=plan.blow,
+            aim=plan.aim,
+            window=plan.window,
+            aimed_after=plan.aimed_after,
+            lease=plan.lease or LEASE,
+        )
+        for _ in range(plan.blows):
+            await striker.strike()
 
     async def _drain(self, over: asyncio.Event, writing: Sequence[asyncio.Task[None]]) -> None:
-        """One more life without a kill: everything is acknowledged, answered and shown, or patience ends."""
+        """One more life without a blow: everything is acknowledged, answered and shown, or patience ends."""
         over.set()
+        await self._cluster.start()
+        await self._cluster.ready()
         end = time.monotonic() + self._plan.patience
-        await self._daemon.start()
-        await self._daemon.ready()
         await asyncio.wait(writing, timeout=self._plan.patience)
+        door = await self._doors.one(self._rng)
         for sent in self._sent():
             if sent.id is not None:
-                self._timelines[sent.id] = await self._settled(sent.id, end)
+                self._timelines[sent.id] = await _settled(door, sent.id, end)
         for channel in sorted({sent.channel for sent in self._sent()}):
             with suppress(*Refused):
-                self._transcripts[channel] = await self._door.transcript(channel, within=10)
+                self._transcripts[channel] = await door.transcript(channel, within=10)
         await self._screens_caught_up()
-
-    async def _settled(self, message_id: str, end: float) -> Timeline:
-        while True:
-            timeline = await self._door.timeline(message_id, wait=min(end - time.monotonic(), 25))
-            if timeline.status not in {"accepted", "queued", "running", "waiting"} or time.monotonic() >= end:
-                return timeline
 
     async def _screens_caught_up(self) -> None:
         """Give every screen a moment to show what its transcript holds."""
-        end = time.monotonic() + 5
+        end = time.monotonic() + min(CAUGHT_UP, self._plan.patience)
         while time.monotonic() < end:
             if all(
                 voice.last_seq >= len(self._transcripts.get(channel, ())) for channel, voice in self._sockets.items()
             ):
                 return
             await asyncio.sleep(0.02)
+
+    def _inspect(self) -> dict[str, list[str]]:
+        data = self._plan.folder / self._cluster.daemons[0].name / "data"
+        unharmed = not any(boot.killed or boot.slept for boot in self._cluster.lives.boots)
+        return self._plan.inspect(data, self._plan.database, unharmed=unharmed)
 
     def _sent(self) -> list[Sent]:
         return [sent for user in self._users for sent in user.sent]
@@ -214,7 +222,15 @@ class _Stage:
             transcripts=self._transcripts,
             timelines=self._timelines,
             calls=self._model.calls,
-            boots=self._daemon.boots,
+            boots=self._cluster.lives.boots,
             problems=tuple(self._problems),
             rows=self._rows,
+            poison=self._poisoned,
         )
+
+
+async def _settled(door: Door, message_id: str, end: float) -> Timeline:
+    while True:
+        timeline = await door.timeline(message_id, wait=min(end - time.monotonic(), 25))
+        if timeline.status not in {"accepted", "queued", "running", "waiting"} or time.monotonic() >= end:
+            return timeline

@@ -69,8 +69,8 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that reached the model. `boot` is the number of the daemon that made it, `finished` None when the
-    daemon went away before it had the whole answer."""
+    """A request that reached the model. `boot` is the number of the life that made it, `finished` None when that
+    life ended before it had the whole answer."""
 
     number: int
     boot: int
@@ -105,13 +105,31 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """One life of the daemon. `ready` is None when it was killed before it was ready, `ended` is filled for all
-    but the last."""
+    """One life of one process. `ready` is None when it ended before it was ready; `place` names the process over
+    all its lives; `told` is when it was asked to stop, `killed` whether it was given no chance to; `slept` holds
+    the spans in which it was stopped by SIGSTOP."""
 
     number: int
     spawned: float
     ready: float | None
     ended: float | None
+    place: str = "daemon"
+    told: float | None = None
+    killed: bool = False
+    slept: Sequence[tuple[float, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Poisoned:
+    """A message at whose sight the daemon died, `deaths` times; how it `ended` then, and how after a retry by hand.
+    `shown` is the transcript of its channel after both."""
+
+    token: str
+    id: str
+    deaths: int
+    ended: Timeline
+    retried: Timeline
+    shown: Sequence[Shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +137,8 @@ class History:
     """An episode from its first start to its clean stop. `live` is what users saw as it happened, over all their
     connections (web socket chats only); `transcripts` is the replay of each channel from its beginning after the
     drain; `timelines` is keyed by message id; `problems` are refusals and failures that no user should meet;
-    `rows` are the offending rows that the database gave up, by the name of the rule they break."""
+    `rows` are the offending rows that the database gave up, by the name of the rule they break; `poison` is the
+    message that killed, where there was one."""
 
     sent: Sequence[Sent]
     live: Mapping[str, Sequence[Shown]]
@@ -129,6 +148,7 @@ class History:
     boots: Sequence[Boot]
     problems: Sequence[str] = ()
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    poison: Poisoned | None = None
 
     def channels(self) -> Iterable[str]:
         """Those whose transcript was read: of the others nothing can be said."""

@@ -16,41 +16,54 @@ from aiohttp import web
 
 from arvis.testing.openai_server import ReceivedRequest, Reply
 from tests.crash.history import Call, Turn
-from tests.crash.trigger import Trigger
+from tests.crash.trigger import Moments, Sight
+
+#: How long a whole answer takes, in seconds.
+THINKING = (0.02, 0.2)
 
 
 class Model:
-    """What the loopback server plays. `boot` tells which life of the daemon is asking; `delay` bounds the time to
-    a whole answer, in seconds; `asked` fires when a request is there."""
+    """What the loopback server plays. `life` gives the number of the life that a process is in, by its name, which
+    is the key that it asks with; `delay` bounds the time to a whole answer, in seconds."""
 
-    def __init__(self, *, rng: Random, boot: Callable[[], int], delay: tuple[float, float] = (0.02, 0.2)) -> None:
+    def __init__(
+        self,
+        *,
+        rng: Random,
+        life: Callable[[str], int],
+        moments: Moments | None = None,
+        delay: tuple[float, float] = THINKING,
+    ) -> None:
         self._rng = rng
-        self._boot = boot
+        self._life = life
+        self._moments = moments or Moments()
         self._delay = delay
         self._calls: list[Call] = []
-        self.asked = Trigger()
 
     @property
     def calls(self) -> tuple[Call, ...]:
         return tuple(self._calls)
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
-        call = self._note(received.document)
-        self.asked.fire()
+        place = received.headers["Authorization"].removeprefix("Bearer ")
+        call = self._note(received.document, self._life(place))
+        sight = Sight(place, call.asked)
+        self._moments.asked.fire(sight)
         pieces = tuple(call.answer.split(" "))
         pieces = tuple(f"{piece} " for piece in pieces[:-1]) + pieces[-1:]
         half = self._rng.uniform(*self._delay) / 2
         response = await Reply(pieces=pieces, delay=half, pause=half / len(pieces)).answer(received)
         self._calls[call.number] = replace(call, finished=time.monotonic())
+        self._moments.answered.fire(sight)
         return response
 
-    def _note(self, document: Mapping[str, Any]) -> Call:
+    def _note(self, document: Mapping[str, Any], boot: int) -> Call:
         prompt = tuple(
             Turn(turn["role"], _text(turn["content"]))
             for turn in document["messages"]
             if turn["role"] in {"user", "assistant"}
         )
-        call = Call(len(self._calls), self._boot(), time.monotonic(), None, prompt, "")
+        call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "")
         call = replace(call, answer=f"Answer {call.number} to {' '.join(call.asked)}.")
         self._calls.append(call)
         return call

@@ -16,6 +16,11 @@ from tests.crash.calls import (
     one_turn_at_a_time,
 )
 from tests.crash.history import History, Sent, tokens_in
+from tests.crash.outages import (
+    a_poison_prompt_is_given_up_and_told,
+    a_stop_ends_in_time,
+    a_stop_interrupts_nothing,
+)
 from tests.crash.verdict import Found, Kind, Rule, Violation
 
 
@@ -183,5 +188,8 @@ RULES: tuple[Rule, ...] = (
     a_prompt_holds_the_earlier_answers,
     one_turn_at_a_time,
     interrupted_work_is_claimed_again_soon,
+    a_stop_ends_in_time,
+    a_stop_interrupts_nothing,
+    a_poison_prompt_is_given_up_and_told,
     the_rows_agree,
 )

@@ -10,17 +10,21 @@ from typing import Any
 from tests.crash.calls import recoveries
 from tests.crash.history import History
 from tests.crash.oracle import judge
+from tests.crash.outages import drains
 from tests.crash.verdict import Kind, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """One episode in figures. `kills` counts the lives that ended by a kill, `kills_in_start` those of them that
-    had not become ready; `recoveries` are seconds from ready; `evidence` is the kept data folder of a failure."""
+    had not become ready; `sleeps` counts the spans of SIGSTOP; `drains` are the seconds from SIGTERM to the end,
+    `recoveries` those from ready; `evidence` is the kept data folder of a failure."""
 
     seed: str
     kills: int
     kills_in_start: int
+    sleeps: int
+    drains: Sequence[float]
     messages: int
     answered: int
     repeated: int
@@ -35,6 +39,8 @@ class Result:
             "seed": self.seed,
             "kills": self.kills,
             "killsDuringStart": self.kills_in_start,
+            "sleeps": self.sleeps,
+            "drainSeconds": [round(each, 3) for each in self.drains],
             "messages": self.messages,
             "answered": self.answered,
             "repeatedSends": self.repeated,
@@ -49,12 +55,14 @@ class Result:
         }
 
 
-def result_of(seed: str, kills: int, history: History, seconds: float) -> Result:
-    killed = history.boots[:kills]
+def result_of(seed: str, history: History, seconds: float) -> Result:
+    killed = [boot for boot in history.boots if boot.killed]
     return Result(
         seed=seed,
         kills=len(killed),
         kills_in_start=sum(boot.ready is None for boot in killed),
+        sleeps=sum(len(boot.slept) for boot in history.boots),
+        drains=drains(history),
         messages=sum(sent.acked is not None for sent in history.sent),
         answered=sum(timeline.status == "answered" for timeline in history.timelines.values()),
         repeated=sum(sent.tries > 1 for sent in history.sent),
@@ -69,17 +77,27 @@ def totals(results: Sequence[Result]) -> dict[str, Any]:
     """The sums over all episodes, with one figure for each kind of violation."""
     kinds = Counter(violation.kind for result in results for violation in result.violations)
     kills = sum(result.kills for result in results)
+    stops = sorted(each for result in results for each in result.drains)
+    blows = kills + len(stops) + sum(result.sleeps for result in results)
     seconds = sum(result.seconds for result in results)
     return {
         "kills": kills,
         "killsDuringStart": sum(result.kills_in_start for result in results),
+        "sleeps": sum(result.sleeps for result in results),
+        "stops": len(stops),
+        **{f"stopSecondsP{share}": round(_percentile(stops, share), 2) for share in (50, 99)},
         "messages": sum(result.messages for result in results),
         "answered": sum(result.answered for result in results),
         **{kind.value: kinds[kind] for kind in Kind},
         "interruptedCalls": sum(len(result.recoveries) for result in results),
         "worstRecoverySeconds": round(max((each for result in results for each in result.recoveries), default=0.0), 3),
-        "secondsPerKill": round(seconds / kills, 2) if kills else 0.0,
+        "secondsPerBlow": round(seconds / blows, 2) if blows else 0.0,
     }
+
+
+def _percentile(ordered: Sequence[float], share: int) -> float:
+    """The nearest rank; 0 of nothing."""
+    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)] if ordered else 0.0
 
 
 def table(figures: Mapping[str, Any]) -> str:

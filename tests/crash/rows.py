@@ -14,7 +14,9 @@ from typing import Any, LiteralString
 
 import psycopg
 
-OFFENDERS: Mapping[str, LiteralString] = {
+Rules = Mapping[str, LiteralString]
+
+OFFENDERS: Rules = {
     "an inbox row has exactly one reply or notice, of its own turn": """
         SELECT m.id, m.status, m.execution_id, m.answered_by FROM messages m
         WHERE m.role = 'user' AND m.status <> 'dropped' AND 1 <> (
@@ -77,6 +79,20 @@ OFFENDERS: Mapping[str, LiteralString] = {
         HAVING min(d.seq) <> 1 OR max(d.seq) <> count(*) OR c.seq <> count(*)""",
     "a key of a job is used once": """
         SELECT key, count(*) FROM jobs WHERE key IS NOT NULL GROUP BY key HAVING count(*) > 1""",
+    "a turn is paid once": """
+        SELECT e.id, count(u.id) FROM executions e
+        LEFT JOIN usage u ON u.execution_id = e.id AND u.error IS NULL
+        WHERE e.status = 'done' GROUP BY e.id HAVING count(u.id) <> 1""",
+    "a crash counts no attempt": """
+        SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
+}
+
+#: What holds besides where no process was killed or slept past its lease.
+UNHARMED: Rules = {
+    "a stop counts no crash": """
+        SELECT id, kind, crashes FROM jobs WHERE crashes > 0""",
+    "a stop recovers nothing": """
+        SELECT message_id, data FROM timeline WHERE step = 'recovered'""",
 }
 
 #: A broken rule may break in every row: so many are told.
@@ -85,14 +101,15 @@ TOLD = 10
 Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
 
 
-def offending(data: Path, database: str | None) -> dict[str, list[str]]:
+def offending(data: Path, database: str | None, *, unharmed: bool = False) -> dict[str, list[str]]:
     """The rows that break each rule, as texts; a rule that holds is left out."""
-    return _sqlite(data / "arvis.db") if database is None else _postgresql(database)
+    rules = {**OFFENDERS, **UNHARMED} if unharmed else OFFENDERS
+    return _sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
 
 
-def _sqlite(path: Path) -> dict[str, list[str]]:
+def _sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        found = _ask(connection.execute)
+        found = _ask(connection.execute, rules)
         damage = [row for row in connection.execute("PRAGMA integrity_check") if row != ("ok",)]
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
     for rule, rows in {"the file is sound": damage, "references hold": orphans}.items():
@@ -101,13 +118,13 @@ def _sqlite(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _postgresql(url: str) -> dict[str, list[str]]:
+def _postgresql(url: str, rules: Rules) -> dict[str, list[str]]:
     with psycopg.connect(url, options="-c default_transaction_read_only=on") as connection:
-        return _ask(connection.execute)
+        return _ask(connection.execute, rules)
 
 
-def _ask(query: Query) -> dict[str, list[str]]:
-    answers = {rule: list(query(text)) for rule, text in OFFENDERS.items()}
+def _ask(query: Query, rules: Rules) -> dict[str, list[str]]:
+    answers = {rule: list(query(text)) for rule, text in rules.items()}
     return {rule: _told(rows) for rule, rows in answers.items() if rows}
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.crash.calls import recoveries
-from tests.crash.history import Boot, Call, History, Sent, Shown, Timeline, Turn
+from tests.crash.history import Boot, Call, History, Poisoned, Sent, Shown, Timeline, Turn
 from tests.crash.oracle import RULES, judge
 from tests.crash.verdict import Kind
 
@@ -40,7 +40,7 @@ def perfect() -> History:
         transcripts={CHANNEL: replies},
         timelines=timelines,
         calls=calls,
-        boots=[Boot(1, 0.0, 0.9, 5.0), Boot(2, 5.1, 6.4, None)],
+        boots=[Boot(1, 0.0, 0.9, 5.0, killed=True), Boot(2, 5.1, 6.4, None)],
     )
 
 
@@ -91,6 +91,20 @@ def overlap(history: History) -> History:
 
 def late(history: History) -> History:
     return call(history, 2, started=8.5)
+
+
+def stopped(history: History, *, ended: float = 5.0) -> History:
+    """The first life was stopped instead, so that nothing may be asked twice or cut off."""
+    return replace(history, boots=[replace(history.boots[0], killed=False, told=4.0, ended=ended), history.boots[1]])
+
+
+def poisoned(history: History, **changes: object) -> History:
+    """A message that killed five times, was given up with a notice, and answered after a retry by hand."""
+    notice, answer = "This message brought me down.", "Answer 9 to m-999999."
+    shown = [Shown(1, "n-1", "id-p", ("id-p",), notice), Shown(2, "r-p", "id-p", ("id-p",), answer)]
+    ended, retried = Timeline("failed", "poison", notice), Timeline("answered", None, answer)
+    poison = Poisoned("m-999999", "id-p", 5, ended, retried, shown)
+    return replace(history, poison=replace(poison, **changes))  # type: ignore[arg-type]
 
 
 SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
@@ -188,6 +202,25 @@ SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
     ),
     "two turns at once": (overlap, "one_turn_at_a_time", Kind.OTHER),
     "late recovery": (late, "interrupted_work_is_claimed_again_soon", Kind.LATE),
+    "a slow stop": (lambda h: stopped(h, ended=34.5), "a_stop_ends_in_time", Kind.LATE),
+    "a stop that cut off a call": (stopped, "a_stop_interrupts_nothing", Kind.OTHER),
+    "a stop that asked again": (
+        lambda h: call(stopped(h), 1, finished=2.4),
+        "a_stop_interrupts_nothing",
+        Kind.OTHER,
+    ),
+    "too few deaths": (lambda h: poisoned(h, deaths=4), "a_poison_prompt_is_given_up_and_told", Kind.OTHER),
+    "another reason": (
+        lambda h: poisoned(h, ended=Timeline("failed", "attempts", "This message brought me down.")),
+        "a_poison_prompt_is_given_up_and_told",
+        Kind.OTHER,
+    ),
+    "nobody told": (lambda h: poisoned(h, shown=[]), "a_poison_prompt_is_given_up_and_told", Kind.MISSING),
+    "no answer after the retry": (
+        lambda h: poisoned(h, retried=Timeline("failed", "poison", "This message brought me down.")),
+        "a_poison_prompt_is_given_up_and_told",
+        Kind.LOST,
+    ),
     "a refusal": (lambda h: replace(h, problems=("POST was answered 500",)), "no_user_met_a_problem", Kind.OTHER),
     "an offending row": (lambda h: replace(h, rows={"no job is left": ["j-1"]}), "the_rows_agree", Kind.OTHER),
 }
@@ -224,9 +257,21 @@ def test_recovery_counts_from_ready() -> None:
     assert recoveries(perfect()) == {"m-000002": pytest.approx(0.1)}
 
 
+def test_a_message_that_saw_an_earlier_kill_may_rest() -> None:
+    """It may have been claimed and never asked about: that counted as its first crash."""
+    history = perfect()
+    lives = [Boot(1, 0.0, 0.5, 2.1, killed=True), replace(history.boots[0], number=2), history.boots[1]]
+    later = [replace(each, boot=each.boot + 1) for each in history.calls]
+    assert recoveries(replace(history, boots=lives, calls=later)) == {}
+
+
 def test_a_life_that_ended_before_the_recovery_counts_with_its_length() -> None:
     history = perfect()
-    lives = [Boot(1, 0.0, 0.9, 5.0), Boot(2, 5.1, 5.2, 5.3), Boot(3, 5.4, 6.4, None)]
+    lives = [
+        Boot(1, 0.0, 0.9, 5.0, killed=True),
+        Boot(2, 5.1, 5.2, 5.3, killed=True),
+        Boot(3, 5.4, 6.4, None),
+    ]
     later = [replace(each, boot=3) if each.boot == 2 else each for each in history.calls]
     assert recoveries(replace(history, boots=lives, calls=later)) == {"m-000002": pytest.approx(0.1)}
 
@@ -235,3 +280,54 @@ def test_work_that_never_came_back_counts_with_the_last_life() -> None:
     history = perfect()
     lives = [*history.boots[:1], replace(history.boots[1], ended=16.4)]
     assert recoveries(replace(history, boots=lives, calls=history.calls[:2])) == {"m-000002": pytest.approx(10)}
+
+
+def test_recovery_counts_with_the_next_life_of_the_same_process() -> None:
+    history = perfect()
+    lives = [
+        Boot(1, 0.0, 0.9, 5.0, "worker-1", killed=True),
+        Boot(2, 0.0, 0.9, None, "worker-2"),
+        Boot(3, 5.1, 6.3, None, "worker-1"),
+    ]
+    later = [replace(each, boot=3) if each.boot == 2 else each for each in history.calls]
+    assert recoveries(replace(history, boots=lives, calls=later)) == {"m-000002": pytest.approx(0.2)}
+
+
+def overlapping(slept: tuple[tuple[float, float], ...], *, ended: float | None = None) -> list[str]:
+    """The last two turns at once, made by two processes, of which the first slept or died on the way."""
+    one = Boot(1, 0.0, 0.9, ended, "worker-1", slept=slept, killed=ended is not None)
+    history = replace(overlap(perfect()), boots=[one, Boot(2, 0.0, 0.9, None, "worker-2")])
+    calls = [replace(each, boot=2 if each.number == 3 else 1) for each in history.calls]
+    violations = judge(replace(history, calls=calls))
+    return [each.detail for each in violations if each.rule == "one_turn_at_a_time" and "3" in each.detail]
+
+
+def test_turns_of_different_processes_may_not_overlap() -> None:
+    assert overlapping(())
+
+
+def test_what_a_dead_or_sleeping_process_had_asked_overlaps_with_nothing() -> None:
+    assert not overlapping((), ended=6.52)
+    assert not overlapping(((6.4, 7.9),))
+    assert not overlapping(((5.0, 6.4),))
+
+
+def test_a_sleep_long_before_is_no_excuse() -> None:
+    assert overlapping(((1.0, 2.0),))
+
+
+def test_who_slept_may_ask_what_another_has_answered() -> None:
+    """Its prompt is out of date, and it can commit nothing."""
+    stale = forgotten(perfect())
+    assert judge(stale)
+    assert not judge(replace(stale, boots=[stale.boots[0], replace(stale.boots[1], slept=((5.5, 6.7),))]))
+
+
+def test_a_poison_prompt_that_went_as_it_must_passes() -> None:
+    assert judge(poisoned(perfect())) == []
+
+
+def test_a_stop_between_two_turns_passes() -> None:
+    history = stopped(perfect())
+    calls = [replace(history.calls[0], number=0), replace(history.calls[2], number=1), history.calls[3]]
+    assert not [each for each in judge(replace(history, calls=calls)) if each.rule.startswith("a_stop")]

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import aiohttp
 
-from tests.crash.door import Door, shown_by
+from tests.crash.door import Door, Doors, shown_by
 from tests.crash.history import Sent, Shown, token_of
-from tests.crash.trigger import Trigger
+from tests.crash.trigger import Moments, Sight, Trigger
 
 ACK_WITHIN = 15.0
 PAUSE_BETWEEN_TRIES = 0.02
@@ -42,17 +42,18 @@ class Voice(Protocol):
 
 class User:
     """Writes numbered messages at random instants, `rate` a second on average, sometimes several at once.
-    `number` gives each message of the episode its own number."""
+    `number` gives each message of the episode its own number. Dies for a moment when the `unheard` one comes: the
+    acknowledgement is lost, the message is sent again."""
 
     def __init__(
-        self, *, channel: str, voice: Voice, rng: Random, rate: float, number: Callable[[], int], acked: Trigger
+        self, *, channel: str, voice: Voice, rng: Random, rate: float, number: Callable[[], int], moments: Moments
     ) -> None:
         self._channel = channel
         self._voice = voice
         self._rng = rng
         self._rate = rate
         self._number = number
-        self._acked = acked
+        self._moments = moments
         self._sent: list[Sent] = []
 
     @property
@@ -72,43 +73,46 @@ class User:
         started = time.monotonic()
         place = len(self._sent)
         self._sent.append(Sent(token, self._channel, started, None, (), 0))
-        message_id, tries = await self._insist(token)
+        ids, tries = await self._insist(token)
         acked = time.monotonic()
-        ids: tuple[str, ...] = (message_id,)
         if self._rng.random() < FORGETFUL:
             again, more = await self._insist(token)
-            ids, tries = (ids if again in ids else (*ids, again)), tries + more
-        self._sent[place] = Sent(token, self._channel, started, acked, ids, tries)
+            ids, tries = [*ids, *again], tries + more
+        self._sent[place] = Sent(token, self._channel, started, acked, tuple(dict.fromkeys(ids)), tries)
 
-    async def _insist(self, token: str) -> tuple[str, int]:
-        """Repeat until somebody acknowledges; the id, and how many tries it took."""
+    async def _insist(self, token: str) -> tuple[list[str], int]:
+        """Repeat until an acknowledgement is heard; every id that was named, and how many tries it took."""
+        ids: list[str] = []
         tries = 0
         while True:
             tries += 1
             try:
-                message_id = await self._voice.say(token, f"Please answer {token}.")
+                ids.append(await self._voice.say(token, f"Please answer {token}."))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
                 continue
-            self._acked.fire()
-            return message_id, tries
+            sight = Sight(tokens=(token,))
+            self._moments.acknowledged.fire(sight)
+            if not self._moments.unheard.fire(sight):
+                return ids, tries
 
 
 class HttpVoice:
     """Sends by `POST /api/message`. A refusal (4xx) is a problem: nothing that this client sends is wrong."""
 
-    def __init__(self, *, door: Door, channel: str, problem: Callable[[str], None]) -> None:
-        self._door = door
+    def __init__(self, *, doors: Doors, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
+        self._doors = doors
         self._channel = channel
+        self._rng = rng
         self._problem = problem
 
     async def say(self, token: str, content: str) -> str:
-        await self._door.up.wait()
+        door = await self._doors.one(self._rng)
         body = {"content": content, "userId": self._channel, "userName": self._channel, "channelId": self._channel}
-        async with self._door.session.post(
-            f"{self._door.url}/api/message",
+        async with door.session.post(
+            f"{door.url}/api/message",
             json=body | {"id": token},
-            headers=self._door.headers,
+            headers=door.headers,
             timeout=aiohttp.ClientTimeout(total=ACK_WITHIN),
         ) as response:
             if response.status != 202:
@@ -121,10 +125,13 @@ class HttpVoice:
 
 class SocketVoice:
     """Sends and listens over one socket, opened again whenever it breaks, and dropped now and then by itself.
-    `shown` is what this client's screen was told, in order, over all its connections."""
+    `shown` is what this client's screen was told, in order, over all its connections; `moment` fires with each."""
 
-    def __init__(self, *, door: Door, channel: str, rng: Random, problem: Callable[[str], None]) -> None:
-        self._door = door
+    def __init__(
+        self, *, doors: Doors, channel: str, rng: Random, moment: Trigger, problem: Callable[[str], None]
+    ) -> None:
+        self._doors = doors
+        self._moment = moment
         self._channel = channel
         self._rng = rng
         self._problem = problem
@@ -154,14 +161,13 @@ class SocketVoice:
     async def listen(self) -> None:
         """Stay connected until cancelled."""
         while True:
-            await self._door.up.wait()
             try:
-                await self._connection()
+                await self._connection(await self._doors.one(self._rng))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
 
-    async def _connection(self) -> None:
-        self._socket, _ = await self._door.open(self._channel, self._channel, self.last_seq)
+    async def _connection(self, door: Door) -> None:
+        self._socket, _ = await door.open(self._channel, self._channel, self.last_seq)
         self._connected.set()
         try:
             async with asyncio.timeout(self._rng.expovariate(1 / CONNECTED)):
@@ -178,6 +184,7 @@ class SocketVoice:
         match push["type"]:
             case "message":
                 self._shown.append(shown_by(push))
+                self._moment.fire(Sight())
             case "ack":
                 ack = self._acks.get(push["id"])
                 if ack is not None and not ack.done():

@@ -1,52 +1,73 @@
 """A small stage for the engine: scenarios, a store that dies at a chosen commit, and a driver that starts again.
 
-The driver does what the queue does (claim, advance, rescue) without its tasks, so that every commit of a scenario
+The driver does what the queue does (claim, run, postpone, rescue) without its tasks, so that every commit of a scenario
 can be counted and cut.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 from uuid import uuid4
 
 from arvis.bus import EventBus
+from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, ExecutionStatus, Wait
-from arvis.domain.jobs import Job, NewJob
+from arvis.domain.jobs import Job, NewJob, Settled, TryAgain, Verdict
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
+from arvis.graph.questions import RUN_AGAIN, SKIP
+from arvis.message_flow import MessageFlow
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
+from arvis.queue import scripts
+from arvis.queue.policy import RetryPolicy
+from arvis.routing import Router
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)
+#: A scenario that is not at its end after so many rounds never ends.
+ROUNDS = 200
+
+Graphs = Mapping[str, Graph]
 
 
 class Cut(BaseException):
     """The process dies here. Not an `Exception`: nothing in the product may catch it."""
 
 
-class CuttingStore:
-    """A store that counts its writes, and whose n-th (`at`) never happens, or happens without its caller living to
-    hear of it (`committed`)."""
+@dataclass(frozen=True, slots=True)
+class Death:
+    """At which write of its life a process dies: before that commit, or after it without hearing of it."""
 
-    def __init__(self, store: Store, *, at: int, committed: bool) -> None:
+    at: int
+    committed: bool
+
+
+class CuttingStore:
+    """A store that counts its writes and dies once. Of a dead process nothing is written any more."""
+
+    def __init__(self, store: Store, death: Death | None) -> None:
         self._store = store
-        self._at = at
-        self._committed = committed
+        self._death = death
+        self._dead = False
         self.writes = 0
 
     async def write(self, script: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         self.writes += 1
-        if self.writes == self._at and not self._committed:
-            raise Cut
-        result = await self._store.write(script, *args, **kwargs)
-        if self.writes == self._at:
-            raise Cut
-        return result
+        if self._death is None or (self.writes < self._death.at and not self._dead):
+            return await self._store.write(script, *args, **kwargs)
+        if self._death.committed and not self._dead:
+            self._dead = True
+            with suppress(LeaseLost):  # nobody lives to hear of that either
+                await self._store.write(script, *args, **kwargs)
+        self._dead = True
+        raise Cut
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -54,82 +75,115 @@ class CuttingStore:
 
 @dataclass(slots=True)
 class World:
-    """What happened outside: it survives every crash."""
+    """What happened outside: it survives every crash. `meant` says which happening an effect is about just now, where
+    it has another name. `cancel` is somebody who stops everything."""
 
     happened: Counter[str] = field(default_factory=Counter)
+    meant: dict[str, str] = field(default_factory=dict)
+    cancel: Callable[[], Awaitable[None]] | None = None
 
     async def do(self, what: str) -> str:
         self.happened[what] += 1
         return f"{what} done"
 
+    async def stop(self) -> None:
+        if self.cancel is not None:
+            await self.cancel()
 
-def say_yes(wait: Wait, world: World) -> dict[str, Any]:
+
+def say_yes(wait: Wait, world: World) -> dict[str, Any] | None:
     """An honest person: approves, and says of an interrupted effect what is true."""
     if wait.subject is not None:
-        text = "skip" if world.happened[wait.subject] else "run again"
-        return {"decision": "answer", "text": text}
+        happened = world.happened[world.meant.get(wait.subject, wait.subject)]
+        return {"decision": "answer", "text": SKIP if happened else RUN_AGAIN}
     world.happened["asked"] += 1
     return {"decision": "approve", "text": None}
 
 
+def say_nothing(_wait: Wait, _world: World) -> None:
+    """Nobody is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Graphs that act on a world. `once` names the effects that may never happen twice, whatever is cut."""
+    """Graphs that act on a world, `later` those of every process after the first. `results` are the allowed ends,
+    `happens` what happens at least so often, `once` what happens exactly so often, whatever is cut, and `people` what a
+    person says to a question (None: nothing)."""
 
     name: str
-    graphs: Callable[[World], Mapping[str, Graph]]
-    start: str
-    result: Any
+    graphs: Callable[[World], Graphs]
+    results: Sequence[Any]
     happens: Mapping[str, int]
-    once: frozenset[str] = frozenset()
-    people: Callable[[Wait, World], dict[str, Any]] = say_yes
+    once: Collection[str] = ()
+    people: Callable[[Wait, World], dict[str, Any] | None] = say_yes
+    later: Callable[[World], Graphs] | None = None
+    status: ExecutionStatus = ExecutionStatus.DONE
 
 
 class Stage:
     """One execution of a scenario on a real store, through as many deaths as it takes."""
 
-    def __init__(self, *, store: Store, scenario: Scenario, world: World) -> None:
+    def __init__(self, *, store: Store, scenario: Scenario, world: World | None = None) -> None:
         self._store = store
         self._scenario = scenario
-        self._world = world
+        self.world = world or World()
+        self.world.cancel = self._cancel
         self._clock = SteppedClock()
         self._boots = 0
         self.execution_id = ""
 
     async def begin(self) -> None:
-        self.execution_id = await self._store.write(_begin, self._scenario.start, self._clock.now())
+        self.execution_id = await self._store.write(_begin, self._clock.now())
 
-    async def play(self, *, at: int = 0, committed: bool = False) -> int:
-        """Run to the end, or to the cut; how many writes the engine made if it reached the end."""
+    async def play(self, death: Death | None = None) -> int:
+        """Run to the end, or to the death; how many writes this process made if it reached the end."""
         self._boots += 1
         boot = f"boot-{self._boots}"
-        await self._store.write(_rescue, boot, self._clock.now())
-        cutting = CuttingStore(self._store, at=at, committed=committed)
+        await self._store.write(scripts.rescue, "node", boot, self._clock.now())
+        store = CuttingStore(self._store, death)
+        work = self._worker(cast(Store, store))
+        for _ in range(ROUNDS):
+            jobs = await self._store.write(_claim, boot, self._clock.now())
+            for job in jobs:
+                await work(job)
+            if not jobs and await self._is_over():
+                return store.writes
+            if not jobs:
+                await self._pass_time()
+        raise AssertionError(f"{self._scenario.name} does not end: {await self.execution()}")
+
+    def _worker(self, store: Store) -> Callable[[Job], Awaitable[None]]:
+        later = self._scenario.later if self._boots > 1 else None
         engine = Engine(
-            store=cast(Store, cutting),
-            graphs=self._scenario.graphs(self._world),
+            store=store,
+            graphs=(later or self._scenario.graphs)(self.world),
             clock=self._clock,
             bus=EventBus(),
             new_id=lambda: uuid4().hex,
         )
-        while (await self.execution()).status in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
-            jobs = await self._store.write(_claim, boot, self._clock.now())
-            for job in jobs:
-                await engine.advance(job)
-            if not jobs:
-                await self._pass_time()
-        return cutting.writes
+        router = Router(fallback="drop", conductor_channel=None, owners={})
+        flow = MessageFlow(
+            admit=lambda: None, store=store, router=router, engine=engine, bus=EventBus(), clock=self._clock
+        )
+        policy = RetryPolicy(max_attempts=3, unit_ms=1000, random=lambda: 0.0)
+        return partial(_work, flow=flow, store=store, policy=policy, now=self._clock.now)
+
+    async def _is_over(self) -> bool:
+        return (await self.execution()).status not in lifecycle.LIVE
 
     async def _pass_time(self) -> None:
         """Nobody can go on: people answer, or the clock moves to the next moment that matters."""
         waits = await self._store.read(_open_waits, self.execution_id)
-        personal = [wait for wait in waits if wait.kind in PERSONAL_WAITS]
-        for wait in personal:
-            value = self._scenario.people(wait, self._world)
-            await self._store.write(lifecycle.answer, wait.id, Answer(value, "person"), self._clock.now())
-        if not personal:
+        asked = {wait.id: self._scenario.people(wait, self.world) for wait in waits if wait.kind in PERSONAL_WAITS}
+        answers = {wait_id: value for wait_id, value in asked.items() if value is not None}
+        for wait_id, value in answers.items():
+            await self._store.write(lifecycle.answer, wait_id, Answer(value, "person"), self._clock.now())
+        if not answers:
             await self._clock.sleep(1)
-        await self._store.write(_look, self._clock.now())
+        await self._store.write(scripts.wake, lifecycle.expire, self._clock.now())
+
+    async def _cancel(self) -> None:
+        await self._store.write(lifecycle.cancel, self.execution_id, self._clock.now())
 
     async def execution(self) -> Execution:
         found = await self._store.read(lambda tx: tx.executions.get(self.execution_id))
@@ -139,18 +193,30 @@ class Stage:
     async def check(self, *, cuts: int) -> None:
         """What must be true at the end, however often it was cut."""
         execution = await self.execution()
-        assert execution.status is ExecutionStatus.DONE, execution
-        assert execution.result == self._scenario.result
+        assert execution.status is self._scenario.status, execution
+        assert execution.result in self._scenario.results, execution.result
         for effect, times in self._scenario.happens.items():
             allowed = times if effect in self._scenario.once else times + cuts
-            assert times <= self._world.happened[effect] <= allowed, (effect, self._world.happened)
+            assert times <= self.world.happened[effect] <= allowed, (effect, self.world.happened)
         assert await self._store.read(_leftovers, self.execution_id) == []
 
 
-def _begin(tx: Transaction, graph: str, now: int) -> str:
+async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolicy, now: Callable[[], int]) -> None:
+    """What the queue does with a job that it has claimed."""
+    try:
+        verdict: Verdict = await flow.run(job)
+    except LeaseLost:
+        return
+    except ValueError as error:  # what a node throws; the queue's boundary takes everything
+        verdict = TryAgain(str(error))
+    if not isinstance(verdict, Settled):
+        await store.write(scripts.postpone, job, policy.outcome(job, verdict, now()), flow.postponed, now())
+
+
+def _begin(tx: Transaction, now: int) -> str:
     execution_id = tx.new_id()
     lane = f"execution:{execution_id}"
-    lifecycle.begin(tx, execution_id, graph, {"seen": []}, lane=lane, priority=5, principal_id=None, now=now)
+    lifecycle.begin(tx, execution_id, "main", {"seen": []}, lane=lane, priority=5, principal_id=None, now=now)
     tx.jobs.add(NewJob.advance(execution_id, lane, 5), now)
     return execution_id
 
@@ -159,30 +225,25 @@ def _claim(tx: Transaction, boot: str, now: int) -> list[Job]:
     return tx.jobs.claim(PLENTY, boot, "node", now, now + 30_000)
 
 
-def _rescue(tx: Transaction, boot: str, now: int) -> None:
-    tx.jobs.rescue("node", boot, now)
-
-
-def _look(tx: Transaction, now: int) -> None:
-    tx.jobs.wake(now)
-    lifecycle.expire(tx, now)
-
-
-def _family(tx: Transaction, execution_id: str) -> list[str]:
+def family(tx: Transaction, execution_id: str) -> list[str]:
     """The execution and all that it called."""
-    children = [one for child in tx.executions.children_of(execution_id) for one in _family(tx, child.id)]
+    children = [one for child in tx.executions.children_of(execution_id) for one in family(tx, child.id)]
     return [execution_id, *children]
 
 
 def _open_waits(tx: Transaction, execution_id: str) -> list[Wait]:
-    waits = [wait for each in _family(tx, execution_id) for wait in tx.waits.of_execution(each)]
+    waits = [wait for each in family(tx, execution_id) for wait in tx.waits.of_execution(each)]
     return [wait for wait in waits if wait.answered_at is None]
 
 
 def _leftovers(tx: Transaction, execution_id: str) -> list[str]:
-    """Anything that still waits, runs, asks or stands somewhere, and any gap in a history."""
+    """Anything that still waits, runs, asks or stands somewhere."""
     left = [wait.id for wait in _open_waits(tx, execution_id)]
-    for each in _family(tx, execution_id):
-        left += [cursor.id for cursor in tx.executions.cursors(each)]
+    for each in family(tx, execution_id):
+        execution = tx.executions.get(each)
+        if execution is None or execution.status in lifecycle.LIVE:
+            left.append(each)
+        elif execution.status is not ExecutionStatus.FAILED:
+            left += [cursor.id for cursor in tx.executions.cursors(each)]
         left += [job.id for job in tx.jobs.live_of_execution(each)]
     return left

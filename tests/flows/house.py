@@ -14,6 +14,7 @@ from arvis.agents.agent import agent_graph
 from arvis.bus import EventBus
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent
+from arvis.domain.errors import DiskLow
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
@@ -30,6 +31,7 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
+from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
@@ -92,9 +94,17 @@ class House:
     """Everything that a test wants to reach, and a few words for what it does often."""
 
     def __init__(
-        self, *, store: ObservedStore, insights: Insights, graphs: Iterable[Graph], safe_resend: bool, workers: int
+        self,
+        *,
+        store: ObservedStore,
+        insights: Insights,
+        graphs: Iterable[Graph],
+        safe_resend: bool,
+        workers: int,
+        lease_seconds: float,
     ) -> None:
         self.store = store
+        self.full = False
         self.insights = insights
         self.clock = MovableClock()
         self.new_id = IdMaker(clock=self.clock, random_bits=secrets.randbits)
@@ -106,12 +116,18 @@ class House:
         self.told = asyncio.Event()
         for kind in (MessageReceived, TypingRequested, StatusChanged, Delta):
             self.bus.subscribe(kind, self._listen)
+        self._patient = PatientStore(store=store, clock=self.clock)
         self.flow = self._flow(graphs)
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
         self._workers = workers
+        self._lease_seconds = lease_seconds
         self.queue = self._queue("boot-0")
         self._boots = 0
         self.bus.subscribe(JobSettled, lambda event: self.queue.abandon(event.job_id))
+
+    def _admit(self) -> None:
+        if self.full:
+            raise DiskLow("There is little room left", why="a test said so", fix="set `full` to False")
 
     def _listen(self, event: Event) -> None:
         self.events.append(event)
@@ -128,17 +144,19 @@ class House:
         )
         known = [agent_graph(store=self.store, runner=runner, reply_bytes=262_144), *graphs]
         engine = Engine(
-            store=self.store,
+            store=self._patient,
             graphs={graph.name: graph for graph in known},
             clock=self.clock,
             bus=self.bus,
             new_id=self.new_id,
         )
         router = Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}})
-        return MessageFlow(store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock)
+        return MessageFlow(
+            admit=self._admit, store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock
+        )
 
     def _queue(self, boot: str) -> Queue:
-        deliverer = Deliverer(store=self.store, connectors=self.connectors, clock=self.clock)
+        deliverer = Deliverer(store=self._patient, connectors=self.connectors, clock=self.clock)
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
             JobKind.ADVANCE: self.flow,
@@ -152,7 +170,7 @@ class House:
             expire=lifecycle.expire,
             workers=self._workers,
             delivery_workers=2,
-            lease_seconds=30,
+            lease_seconds=self._lease_seconds,
             boot=boot,
             node="node",
         )
@@ -273,6 +291,7 @@ async def open_house(
     graphs: Iterable[Graph] = (),
     safe_resend: bool = True,
     workers: int = 4,
+    lease_seconds: float = 30,
     started: bool = True,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
@@ -280,7 +299,12 @@ async def open_house(
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with open_store(database, boot="house", new_id=new_id) as (store, insights):
         house = House(
-            store=ObservedStore(store), insights=insights, graphs=graphs, safe_resend=safe_resend, workers=workers
+            store=ObservedStore(store),
+            insights=insights,
+            graphs=graphs,
+            safe_resend=safe_resend,
+            workers=workers,
+            lease_seconds=lease_seconds,
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

@@ -1,255 +1,219 @@
-"""The engine: every scenario is cut before and after each of its commits, on both databases, and ends the same."""
+"""The engine's rules, one by one. That its scenarios survive every cut is in `test_engine_cuts.py`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from arvis.domain.errors import ExecutionError, LeaseLost
-from arvis.domain.executions import ExecutionStatus, WaitKind
+from arvis.domain.executions import Answer, Execution, ExecutionStatus, Wait, WaitKind
 from arvis.domain.jobs import JobStatus
+from arvis.domain.messages import MessageStatus
 from arvis.graph import lifecycle
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
-from arvis.ports.store import Store
-from arvis.process.clock import SystemClock
-from arvis.process.ids import IdMaker
-from arvis.store.opening import Database, bring_up_to_date, open_store
-from tests.flows.engine_kit import Cut, Scenario, Stage, World
+from arvis.graph.decisions import Again, Decision, End, Goto, Graph, Next, Pause
+from arvis.graph.questions import LOOK_AGAIN, START_OVER
+from arvis.ports.store import Store, Transaction
+from arvis.store.opening import Database
+from tests.conformance.databases import opened
+from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, say_yes
+from tests.flows.engine_scenarios import SCENARIOS, graphs, nodes
+from tests.flows.house import agent_with, open_house, steps_of
+from tests.flows.scripted import said
+
+CANCELLED, FAILED = ExecutionStatus.CANCELLED, ExecutionStatus.FAILED
 
 
-def _straight(world: World) -> Mapping[str, Graph]:
-    async def first(context: NodeContext) -> Decision:
-        return Next(1, seen=["first"])
-
-    async def second(context: NodeContext) -> Decision:
-        await context.once("call", lambda: world.do("call"))
-        return Next(context.value + 1, seen=[*context.state["seen"], "second"])
-
-    async def third(context: NodeContext) -> Decision:
-        await context.once("call", lambda: world.do("other call"))
-        return End([context.value, *context.state["seen"]])
-
-    return _graphs(Graph("main", "first", _nodes(first, second, third), {"first": "second", "second": "third"}))
-
-
-def _loop(world: World) -> Mapping[str, Graph]:
-    async def round_(context: NodeContext) -> Decision:
-        rounds = context.state.get("rounds", 0) + 1
-        await context.once("call", lambda: world.do(f"round {rounds}"))
-        return End(rounds) if rounds == 4 else Again(rounds=rounds)
-
-    return _graphs(Graph("main", "round_", _nodes(round_), {}))
-
-
-def _branches(world: World) -> Mapping[str, Graph]:
-    async def split(context: NodeContext) -> Decision:
-        return Next("go")
-
-    async def left(context: NodeContext) -> Decision:
-        return Next(left=await context.once("left", lambda: world.do("left")))
-
-    async def right(context: NodeContext) -> Decision:
-        return Next(right=await context.once("right", lambda: world.do("right")))
-
-    async def after(context: NodeContext) -> Decision:
-        await context.once("after", lambda: world.do("after"))
-        return Next("all done")
-
-    edges: dict[str, Edge] = {"split": ["left", "right"], "left": END, "right": lambda _state, _value: "after"}
-    return _graphs(Graph("main", "split", _nodes(split, left, right, after), edges))
-
-
-def _question(world: World) -> Mapping[str, Graph]:
-    async def ask(context: NodeContext) -> Decision:
-        draft = await context.once("draft", lambda: world.do("draft"))
-        if context.answer is None:
-            return Pause(WaitKind.APPROVAL, f"Send “{draft}”?", choices=["yes", "no"])
-        return Goto("send", context.answer.value["decision"])
-
-    async def send(context: NodeContext) -> Decision:
-        await context.once("send", lambda: world.do("send"))
-        return End(context.value)
-
-    return _graphs(Graph("main", "ask", _nodes(ask, send), {}))
-
-
-def _timer(world: World) -> Mapping[str, Graph]:
-    async def sleep(context: NodeContext) -> Decision:
-        if context.answer is None:
-            return Pause(WaitKind.TIMER, "rests", until=context.execution.created_at + 2_500)
-        return Next(context.answer.by)
-
-    async def wake(context: NodeContext) -> Decision:
-        await context.once("wake", lambda: world.do("wake"))
-        return End(context.value)
-
-    return _graphs(Graph("main", "sleep", _nodes(sleep, wake), {"sleep": "wake"}))
-
-
-def _child(world: World) -> Mapping[str, Graph]:
-    async def delegate(context: NodeContext) -> Decision:
-        if context.answer is None:
-            return Call("helper", {"number": 20})
-        return End(context.answer.value["result"] + 2)
-
-    async def work(context: NodeContext) -> Decision:
-        await context.once("work", lambda: world.do("work"))
-        return Next(context.state["number"] * 2)
-
-    async def report(context: NodeContext) -> Decision:
-        return End(context.value)
-
-    return _graphs(
-        Graph("main", "delegate", _nodes(delegate), {}),
-        Graph("helper", "work", _nodes(work, report), {"work": "report"}),
-    )
-
-
-def _payment(world: World) -> Mapping[str, Graph]:
-    async def pay(context: NodeContext) -> Decision:
-        await context.once("look", lambda: world.do("look"))
-        if context.answer is None:
-            return Pause(WaitKind.APPROVAL, "Pay?")
-        if context.answer.value["decision"] != "approve":
-            return End("refused")
-        paid = await context.once("pay", lambda: world.do("pay"), repeatable=False)
-        await context.once("log", lambda: world.do("log"))
-        return End("paid" if paid else "skipped, for it had happened")
-
-    return _graphs(Graph("main", "pay", _nodes(pay), {}))
-
-
-def _graphs(*graphs: Graph) -> Mapping[str, Graph]:
-    return {graph.name: graph for graph in graphs}
-
-
-def _nodes(*nodes: Any) -> dict[str, Any]:
-    return {node.__name__: node for node in nodes}
-
-
-SCENARIOS = [
-    Scenario("straight", _straight, "main", [2, "first", "second"], {"call": 1, "other call": 1}),
-    Scenario("loop", _loop, "main", 4, {f"round {number}": 1 for number in (1, 2, 3, 4)}),
-    Scenario("branches", _branches, "main", "all done", {"left": 1, "right": 1, "after": 1}),
-    Scenario("question", _question, "main", "approve", {"draft": 1, "send": 1}),
-    Scenario("timer", _timer, "main", "timer", {"wake": 1}),
-    Scenario("child", _child, "main", 42, {"work": 1}),
-]
-PAYMENT = Scenario("payment", _payment, "main", "paid", {"look": 1, "pay": 1, "log": 1}, once=frozenset({"pay"}))
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
-    clock = SystemClock()
-    database = Database(tmp_path / "arvis.db", url, tmp_path)
-    bring_up_to_date(database, clock.now())
-    new_id = IdMaker(clock=clock, random_bits=lambda _bits: 0)
-    async with open_store(database, boot="test", new_id=new_id) as (store, _):
+@pytest.fixture
+async def store(either_database: Database) -> AsyncIterator[Store]:
+    async with opened(either_database) as store:
         yield store
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-async def test_every_scenario_survives_a_cut_at_every_commit(store: Store, scenario: Scenario) -> None:
-    whole = Stage(store=store, scenario=scenario, world=World())
-    await whole.begin()
-    commits = await whole.play()
-    await whole.check(cuts=0)
-    assert commits > 0
-    for at in range(1, commits + 1):
-        for committed in (False, True):
-            stage = Stage(store=store, scenario=scenario, world=World())
-            await stage.begin()
-            with pytest.raises(Cut):
-                await stage.play(at=at, committed=committed)
-            await stage.play()
-            await stage.check(cuts=1)
+def scenario_of(*graph_nodes: Any, **more: Any) -> Scenario:
+    """One graph, whose first node is its start."""
+    graph = Graph("main", graph_nodes[0].__name__, nodes(*graph_nodes), {})
+    return Scenario("one", lambda _: graphs(graph), [None], {}, **more)
 
 
-async def test_what_must_not_happen_twice_is_asked_about(store: Store) -> None:
-    """A cut between the start and the end of a payment leaves a question, and an honest answer leaves one payment."""
-    whole = Stage(store=store, scenario=PAYMENT, world=World())
-    await whole.begin()
-    commits = await whole.play()
-    await whole.check(cuts=0)
-    results = set()
-    for at in range(1, commits + 1):
-        for committed in (False, True):
-            world = World()
-            stage = Stage(store=store, scenario=PAYMENT, world=world)
-            await stage.begin()
-            with pytest.raises(Cut):
-                await stage.play(at=at, committed=committed)
-            await stage.play()
-            assert world.happened["pay"] == 1
-            assert world.happened["asked"] == 1, "the approval still holds when the effect after it was interrupted"
-            results.add((await stage.execution()).result)
-    assert results == {"paid", "skipped, for it had happened"}
+async def played(store: Store, scenario: Scenario) -> Execution:
+    stage = Stage(store=store, scenario=scenario)
+    await stage.begin()
+    await stage.play()
+    return await stage.execution()
+
+
+async def asleep(store: Store, name: str) -> Stage:
+    """A scenario whose process died right after its first commit."""
+    stage = Stage(store=store, scenario=next(each for each in SCENARIOS if each.name == name))
+    await stage.begin()
+    with pytest.raises(Cut):
+        await stage.play(Death(1, committed=True))
+    return stage
+
+
+async def waits_of(store: Store, execution_id: str) -> list[Wait]:
+    return await store.read(lambda tx: tx.waits.of_execution(execution_id))
+
+
+# -- limits ------------------------------------------------------------------------------------------------
 
 
 async def test_a_graph_that_never_ends_is_stopped(store: Store) -> None:
     async def spin(_: NodeContext) -> Decision:
         return Again()
 
-    scenario = Scenario("spin", lambda _: _graphs(Graph("main", "spin", _nodes(spin), {})), "main", None, {})
-    stage = Stage(store=store, scenario=scenario, world=World())
-    await stage.begin()
-    with pytest.raises(ExecutionError, match="40 times"):
-        await stage.play()
+    execution = await played(store, scenario_of(spin))
+    assert (execution.status, execution.error) == (FAILED, "The node spin was visited 40 times in a row")
 
 
-async def test_a_graph_that_lost_its_node_says_so(store: Store) -> None:
-    async def ask(context: NodeContext) -> Decision:
-        return Pause(WaitKind.APPROVAL, "go?")
+async def test_a_graph_that_goes_nowhere_is_stopped(store: Store) -> None:
+    async def stray(_: NodeContext) -> Decision:
+        return Goto("nowhere")
 
-    old = Scenario("old", lambda _: _graphs(Graph("main", "ask", _nodes(ask), {})), "main", None, {})
-    stage = Stage(store=store, scenario=old, world=World())
+    execution = await played(store, scenario_of(stray))
+    assert (execution.status, execution.error) == (FAILED, "The graph main has no node nowhere")
+
+
+# -- a graph that was changed while somebody slept in it ---------------------------------------------------
+
+
+async def ask(context: NodeContext) -> Decision:
+    return Pause(WaitKind.APPROVAL, "go?") if context.answer is None else End(context.answer.value["decision"])
+
+
+async def other(_: NodeContext) -> Decision:
+    return End("the new way")
+
+
+def _asking(_: World) -> Graphs:
+    return graphs(Graph("main", "ask", nodes(ask), {}))
+
+
+def _changed(_: World) -> Graphs:
+    return graphs(Graph("main", "other", nodes(other), {}))
+
+
+async def changed_asleep(
+    store: Store, answers: list[str], *later: Callable[[World], Graphs]
+) -> tuple[Stage, list[str]]:
+    """Somebody approved, and `later` are the graphs of the processes after that; people say `answers` to the questions
+    about the step, which are returned."""
+    asked: list[str] = []
+    graphs_of = iter(later)
+
+    def people(wait: Wait, world: World) -> dict[str, Any] | None:
+        if wait.subject is None:
+            return say_yes(wait, world)
+        asked.append(wait.prompt)
+        return {"decision": "answer", "text": answers[len(asked) - 1]}
+
+    def changed(world: World) -> Graphs:
+        return next(graphs_of)(world)
+
+    scenario = Scenario("changed", _asking, [], {}, people=people, later=changed)
+    stage = Stage(store=store, scenario=scenario)
     await stage.begin()
     with pytest.raises(Cut):
-        await stage.play(at=1, committed=True)
+        await stage.play(Death(1, committed=True))
+    return stage, asked
 
-    async def other(context: NodeContext) -> Decision:
-        return End(None)
 
-    new = Scenario("new", lambda _: _graphs(Graph("main", "other", _nodes(other), {})), "main", None, {})
-    later = Stage(store=store, scenario=new, world=World())
-    later.execution_id = stage.execution_id
-    with pytest.raises(ExecutionError, match="no longer has the node ask"):
-        await later.play()
+async def test_a_step_that_is_gone_is_asked_about(store: Store) -> None:
+    stage, asked = await changed_asleep(store, [START_OVER], _changed)
+    await stage.play()
+    (prompt,) = asked
+    assert prompt.startswith("The graph “main” was changed while this slept, and its step “ask” is gone.")
+    assert (await stage.execution()).result == "the new way"
+    choices = [wait.choices for wait in await waits_of(store, stage.execution_id) if wait.subject]
+    assert choices == [(LOOK_AGAIN, START_OVER)]
+
+
+async def test_a_step_that_is_still_gone_is_asked_about_again(store: Store) -> None:
+    stage, asked = await changed_asleep(store, [LOOK_AGAIN, LOOK_AGAIN, START_OVER], _changed)
+    await stage.play()
+    assert len(asked) == 3
+    assert (await stage.execution()).result == "the new way"
+
+
+async def test_a_step_that_was_put_back_goes_on_with_the_answer_that_it_had(store: Store) -> None:
+    stage, asked = await changed_asleep(store, [LOOK_AGAIN], _changed, _asking)
+    with pytest.raises(Cut):
+        await stage.play(Death(1, committed=True))  # asked about the step; the next process has it again
+    await stage.play()
+    assert len(asked) == 1
+    assert (await stage.execution()).result == "approve"
+
+
+async def test_a_turn_whose_graph_was_changed_says_so(database: Database) -> None:
+    async def question(context: NodeContext) -> Decision:
+        if context.answer is None:
+            return Pause(WaitKind.USER, "Which?")
+        return End(said(context.answer.value["text"]).to_json())
+
+    async def more(_: NodeContext) -> Decision:
+        return Next()
+
+    old = Graph("asking", "question", {"question": question}, {})
+    new = Graph("asking", "question", {"question": question, "more": more}, {})
+    async with open_house(database, agents=[agent_with(graph="asking")], graphs=[old]) as house:
+        asked = await house.say("Hello")
+        await house.until_status(asked.message_id, MessageStatus.WAITING)
+    async with open_house(database, agents=[], graphs=[new]) as house:
+        answer = await house.say("the second")
+        timeline = await house.until_status(answer.message_id, MessageStatus.ANSWERED)
+        assert timeline.reply == "the second"
+        assert steps_of(await house.timeline(asked.message_id)).count("graph_changed") == 1
+
+
+# -- the end of an execution -------------------------------------------------------------------------------
 
 
 async def test_cancel_ends_questions_jobs_and_children(store: Store) -> None:
-    scenario = next(each for each in SCENARIOS if each.name == "child")
-    stage = Stage(store=store, scenario=scenario, world=World())
-    await stage.begin()
-    with pytest.raises(Cut):
-        await stage.play(at=1, committed=True)  # the parent sleeps, the child waits to run
+    stage = await asleep(store, "child")  # the parent sleeps, the child waits to run
     cancelled = await store.write(lifecycle.cancel, stage.execution_id, 0)
     children = await store.read(lambda tx: tx.executions.children_of(stage.execution_id))
-    assert [child.status for child in children] == [ExecutionStatus.CANCELLED]
-    assert (await stage.execution()).status is ExecutionStatus.CANCELLED
+    assert [child.status for child in children] == [CANCELLED]
+    assert (await stage.execution()).status is CANCELLED
     jobs = await store.read(lambda tx: [tx.jobs.get(job_id) for job_id in cancelled])
     assert jobs
     assert {job.status for job in jobs if job} == {JobStatus.CANCELLED}
+    ids = [stage.execution_id, children[0].id]
+    assert await store.read(lambda tx: [job for each in ids for job in tx.jobs.live_of_execution(each)]) == []
     assert await store.write(lifecycle.cancel, stage.execution_id, 0) == []
 
 
-async def test_a_lost_lease_commits_nothing(store: Store) -> None:
-    """Somebody cancels while a node works: its step is not committed, and the walk ends with `LeaseLost`."""
-    stages: list[Stage] = []
+async def test_what_has_ended_neither_fails_nor_begins_again(store: Store) -> None:
+    stage = await asleep(store, "question")
+    await store.write(lifecycle.cancel, stage.execution_id, 0)
+    await store.write(lifecycle.fail, stage.execution_id, "too late", 0)
+    assert await store.write(lifecycle.try_again, stage.execution_id, 0) is False
+    assert (await stage.execution()).status is CANCELLED
 
-    async def slow(context: NodeContext) -> Decision:
-        await store.write(lifecycle.cancel, stages[0].execution_id, 0)
-        return End("too late")
 
-    scenario = Scenario("slow", lambda _: _graphs(Graph("main", "slow", _nodes(slow), {})), "main", None, {})
-    stages.append(Stage(store=store, scenario=scenario, world=World()))
-    await stages[0].begin()
-    with pytest.raises(LeaseLost):
-        await stages[0].play()
-    execution = await stages[0].execution()
-    assert (execution.status, execution.result, execution.steps) == (ExecutionStatus.CANCELLED, None, 0)
+async def test_a_failed_execution_takes_no_persons_word(store: Store) -> None:
+    """It would go on with a word that the person gave to something that had failed."""
+    stage = await asleep(store, "question")
+    await store.write(lifecycle.fail, stage.execution_id, "broken", 0)
+    (wait,) = await waits_of(store, stage.execution_id)
+    yes = Answer({"decision": "approve"}, "ann")
+    assert await store.write(lifecycle.answer, wait.id, yes, 0) is False
+    assert await store.write(lifecycle.try_again, stage.execution_id, 0) is True
+    assert await store.write(lifecycle.answer, wait.id, yes, 0) is True
+
+
+async def test_what_time_says_to_a_failed_execution_is_kept(store: Store) -> None:
+    """It would be due for ever, and a retry by hand would sleep for ever."""
+    stage = await asleep(store, "timer")
+
+    def due(tx: Transaction) -> int | None:
+        return tx.waits.next_due()
+
+    at = await store.read(due)
+    assert at is not None
+    await store.write(lifecycle.fail, stage.execution_id, "broken", 0)
+    await store.write(lifecycle.expire, at)
+    assert await store.read(due) is None
+    (wait,) = await waits_of(store, stage.execution_id)
+    assert wait.answer == Answer(None, "timer")

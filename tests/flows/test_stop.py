@@ -79,6 +79,7 @@ async def test_stop_ends_a_turn_that_rests(house: House) -> None:
     await house.until_noted(message.message_id, "snoozed")
     assert await house.flow.stop(ROOM, "ann") == 1
     assert (await house.timeline(message.message_id)).status is CANCELLED
+    await house.pass_time(60)
     assert (await house.ask("second")).reply == "Re: second"
 
 

@@ -33,7 +33,8 @@ async def test_health_needs_nothing(site: Site) -> None:
 async def test_ready_when_everything_is_up(site: Site) -> None:
     answer = await site.call("GET", "/ready", key=None)
     assert answer.status == 200
-    assert answer.json() == {"ready": True, "roles": {"web": True}, "database": True, "eventLoop": True}
+    up = {"database": True, "disk": True, "eventLoop": True}
+    assert answer.json() == {"ready": True, "roles": {"web": True}, **up}
 
 
 async def test_not_ready_while_a_role_is_down(site: Site) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from arvis.bus import EventBus
 from arvis.domain.agents import Agent
-from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.errors import Conflict, DiskLow, NotFound
 from arvis.domain.events import MessageReceived
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job, JobKind, JobStatus, Pool
@@ -133,6 +133,7 @@ class ScriptedInbox:
         self.stops: list[tuple[Address, str]] = []
         self.refusals: dict[str, str] = {}
         self.broken = False
+        self.full = False
         self.came = asyncio.Event()
         self._known: dict[tuple[Address, str], Received] = {}
         self._insights = insights
@@ -141,6 +142,8 @@ class ScriptedInbox:
     async def receive(self, message: IncomingMessage) -> Received:
         if self.broken:
             raise RuntimeError("the secret is swordfish")
+        if self.full:
+            raise DiskLow("There is little room left.", why="The disk is nearly full.", fix="Send it again later.")
         key = (message.address, message.event_id)
         if key in self._known:
             return replace(self._known[key], duplicate=True)

@@ -23,6 +23,7 @@ from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
+from arvis.store.backup_keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience
@@ -30,6 +31,7 @@ from arvis.web.schemas import ERROR
 from arvis.web.server import PAGE_FOLDER, WebServer
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
+DAY_MS = 86_400_000
 DAEMON_KEY = "daemon-key-of-the-data-folder"
 OWNER_KEY = "owner-key-of-the-configuration"
 OPERATOR_KEY = "operator-key"
@@ -201,8 +203,9 @@ async def running_site(
         server = WebServer(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
             daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
-            operations=operations, store=store, connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16),
-            roles=lambda: roles, patience=patience, page_folder=page_folder,
+            operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), store=store,
+            connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles,
+            room=lambda: not inbox.full, patience=patience, page_folder=page_folder,
         )  # fmt: skip
         await server.start()
         stack.push_async_callback(server.stop)

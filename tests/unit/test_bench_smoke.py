@@ -4,41 +4,141 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench.__main__ import ROWS, measure
+from bench.cluster import cluster
+from bench.order import Stay, disorder
+from bench.people import Exchange
+from bench.places import Files
+from bench.postgres import on_postgres
+from bench.profile import AFTERWARDS, OUT, STAGES, processor_time, stages_of, waits
 from bench.report import CORES, Figure, Run, Target, Verdict, number, table
-from bench.rounds import Paired, in_turn
+from bench.results import about, comparison, file_for, read
+from bench.rounds import TINY, Paired, Setting, in_turn
+from bench.stamps import Stamps
+from bench.workers import workers
+from tests.parts import require
 
-#: Those that need no large database and no long watch.
-CHEAP = ["enqueue", "pickup", "drain", "lanes", "prompt", "size"]
+#: Those that start no daemon, but the one that needs it for its prompt.
+CHEAP = ["enqueue", "pickup", "drain", "depth", "lanes", "prompt", "size"]
 
 
 def left_in(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
-async def test_the_cheap_rows_give_finite_figures(tmp_path: Path) -> None:
-    run = await measure(CHEAP, folder=tmp_path, short=True)
-    figures = {figure.name: figure for figure in run.figures}
-    assert len(figures) == len(run.figures) == 8
-    for figure in run.figures:
+def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
+    """Finite, with a name of their own each."""
+    figures = {figure.name: figure for figure in found}
+    assert len(figures) == len(found)
+    for figure in found:
         assert math.isfinite(figure.value), figure
         assert figure.ratio is None or (math.isfinite(figure.ratio) and figure.ratio > 0), figure
-    assert figures["overlaps in 200 lanes × 10"].value == figures["inversions in 200 lanes × 10"].value == 0
+    return figures
+
+
+async def test_the_cheap_rows_give_finite_figures(tmp_path: Path) -> None:
+    run = await measure(CHEAP, folder=tmp_path, scale=TINY)
+    figures = by_name(run.figures)
+    assert len(figures) == 10
+    assert figures["overlaps in 20 lanes × 10"].value == figures["inversions in 20 lanes × 10"].value == 0
     assert figures["prompt for “hello”"].value > 0.1
     assert left_in(tmp_path) == []
 
 
-async def test_what_is_written_can_be_read_again(tmp_path: Path) -> None:
-    run = await measure(["size"], folder=tmp_path, short=True)
-    run.write(tmp_path / "figures.json")
-    document = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+async def test_the_rows_about_several_processes_give_finite_figures(tmp_path: Path) -> None:
+    require("initdb")
+    figures = by_name(await on_postgres(workers, cluster)(Setting(tmp_path, Files(tmp_path), TINY)))
+    assert figures["PostgreSQL: drain by 2 worker processes"].ratio
+    assert figures["PostgreSQL: web + 2 workers, CPU of PostgreSQL"].value > 0
+    order = [figure for figure in figures.values() if "lane" in figure.name]
+    assert [(figure.value, figure.verdict) for figure in order] == [(0, Verdict.GOAL)] * 3
+
+
+async def test_results_are_kept_with_when_and_where(tmp_path: Path) -> None:
+    run = await measure(["size"], folder=tmp_path, scale=TINY)
+    run.write(tmp_path / "deep" / "figures.json")
+    document = read(tmp_path / "deep" / "figures.json")
     assert document["short"] is True
-    assert [figure["name"] for figure in document["figures"]] == ["installed size"]
-    assert document["figures"][0]["verdict"] in set(Verdict)
+    assert {"at", "commit", "cores", "python", "sqlite", "postgresql", "load"} <= document.keys()
+    (figure,) = document["figures"]
+    assert figure["name"] == "installed size"
+    assert figure["target"] == {"gate": 65, "goal": 62, "of_ratio": False, "lower": True}
+    assert figure["verdict"] in set(Verdict)
+
+
+@pytest.mark.parametrize(
+    ("commit", "name"), [("23b27b4", "20261122-010203-23b27b4.json"), (None, "20261122-010203.json")]
+)
+def test_a_result_is_named_after_when_and_which_commit(commit: str | None, name: str) -> None:
+    assert file_for({"at": "2026-11-22T01:02:03Z", "commit": commit}).name == name
+
+
+def test_two_runs_are_compared_by_row() -> None:
+    def kept(*figures: Figure, commit: str) -> dict[str, Any]:
+        run = Run(figures, short=False, load_before=0, load_after=0, about={**about(), "at": "today", "commit": commit})
+        document: dict[str, Any] = json.loads(json.dumps(run.to_json()))
+        return document
+
+    target = Target(gate=2, goal=5, of_ratio=True)
+    old = kept(Figure("drain", 8_000, "/s", 4_000, "a loop", 1.5, target), Figure("gone", 1, "ms"), commit="aaa")
+    new = kept(Figure("drain", 8_400, "/s", 4_000, "a loop", 2.1, target), Figure("new", 1, "ms"), commit="bbb")
+    printed = comparison(old, new)
+    (row,) = [line for line in printed.splitlines() if line.startswith("drain")]
+
+    for text in ("8,000 /s", "8,400 /s", "~", "1.50", "2.10", "+40%", "DEFECT → gate passed"):
+        assert text in row
+    assert "gone" not in printed
+    assert "commit: aaa → bbb" in printed
+    assert "at: " not in printed
+
+
+@pytest.mark.parametrize(
+    ("stays", "found"),
+    [
+        ([("a", 0, 0, 1), ("a", 1, 1, 2), ("b", 0, 0, 5)], (0, 0)),
+        ([("a", 0, 0, 2), ("a", 1, 1, 3)], (1, 0)),
+        ([("a", 0, 0, 9), ("a", 1, 1, 2), ("a", 2, 3, 4)], (2, 0)),
+        ([("a", 1, 0, 1), ("a", 0, 1, 2)], (0, 1)),
+        ([("a", 1, 2, 2), ("a", 0, 2, 2)], (0, 0)),
+    ],
+)
+def test_disorder_in_a_lane_is_counted(stays: list[tuple[str, int, float, float]], found: tuple[int, int]) -> None:
+    assert disorder(Stay(*stay) for stay in stays) == found
+
+
+# -- the profile -------------------------------------------------------------------------------------------
+
+
+async def test_the_stages_of_a_message_add_up_to_its_wait(tmp_path: Path) -> None:
+    told, waited = await waits(tmp_path, 3)
+    assert len(waited) == 3
+    assert told
+    for stages in told:
+        assert min(stages.values()) >= 0
+        assert any(math.isclose(sum(stages[name] for name, _ in STAGES) + stages[OUT], wait) for wait in waited)
+        assert {name for name, _ in AFTERWARDS} < stages.keys()
+
+
+def test_a_message_whose_marks_are_missing_is_left_out() -> None:
+    assert stages_of(Exchange(asked=0.0, answered=1.0), Stamps()) is None
+
+
+async def test_processor_time_is_told_by_thread_and_by_module(tmp_path: Path) -> None:
+    used, sampler = await processor_time(tmp_path, 2)
+    assert used["event loop"] > 0
+    assert used["arvis-writer"] > 0
+    assert math.isclose(sum(sampler.threads.values()), sum(sampler.modules.values()))
+    assert math.isclose(sum(sampler.threads.values()), sum(sampler.served.values()))
+    assert any(module == "arvis.message_flow" for _, module in sampler.served)
+
+
+# -- rounds and verdicts -----------------------------------------------------------------------------------
 
 
 async def test_control_and_measure_take_turns() -> None:

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import logging
+import resource
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -176,6 +177,20 @@ def test_a_folder_that_cannot_be_used_costs_the_file_and_nothing_else(tmp_path: 
     assert [entry["event"] for entry in entries(stream.getvalue())] == ["still here", "and here"]
     (file,) = folder.iterdir()
     assert [entry["event"] for entry in entries(file.read_text())] == ["and here"]
+
+
+def test_a_disk_without_room_costs_lines_and_nothing_else(tmp_path: Path) -> None:
+    """Not even the end, where the file would once more be given what it could not take."""
+    stream = io.StringIO()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with logs(stream, tmp_path):
+            structlog.get_logger("arvis.test").info("kept_elsewhere")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    assert "kept_elsewhere" in stream.getvalue()
 
 
 def test_a_line_that_cannot_be_formatted_is_dropped_without_showing_it(capsys: pytest.CaptureFixture[str]) -> None:

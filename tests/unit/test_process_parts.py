@@ -6,14 +6,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
 from arvis.process.clock import SystemClock
-from arvis.process.disk import DiskSpace, disk_space
 from arvis.process.ids import IdMaker
 
 
@@ -102,17 +100,3 @@ async def test_the_system_clock_goes_on() -> None:
 
     assert clock.now() >= wall > 1_600_000_000_000
     assert clock.monotonic() >= steady
-
-
-def test_the_low_water_mark_is_the_smaller_of_200_mb_and_2_percent() -> None:
-    assert DiskSpace(free=0, total=1_000_000_000_000).low_water == 200_000_000
-    assert DiskSpace(free=0, total=1_000_000).low_water == 20_000
-    assert DiskSpace(free=19_999, total=1_000_000).is_low
-    assert not DiskSpace(free=20_000, total=1_000_000).is_low
-
-
-def test_the_space_of_a_real_folder_is_read(tmp_path: Path) -> None:
-    space = disk_space(tmp_path)
-
-    assert 0 <= space.free <= space.total
-    assert space.total > 0

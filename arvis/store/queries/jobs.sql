@@ -3,6 +3,10 @@
 INSERT INTO lanes (lane, tail, live) VALUES (:lane, 0, 0)
 ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail;
 
+-- name: open_lane
+-- The common case, in a fifth of the time that SQLite takes for the next one: nobody is in the lane.
+INSERT INTO lanes (lane, tail, live) VALUES (:lane, 1, 1) ON CONFLICT (lane) DO NOTHING;
+
 -- name: enter_lane
 INSERT INTO lanes (lane, tail, live) VALUES (:lane, 1, 1)
 ON CONFLICT (lane) DO UPDATE SET tail = lanes.tail + 1, live = lanes.live + 1
@@ -10,7 +14,7 @@ RETURNING tail, live;
 
 -- name: leave_lane_empty
 -- The common case of a chat in one statement: nobody else is in the lane.
-DELETE FROM lanes WHERE lane = :lane AND live <= :count RETURNING lane;
+DELETE FROM lanes WHERE lane = :lane AND live <= :count;
 
 -- name: leave_lane
 UPDATE lanes SET live = live - :count WHERE lane = :lane;
@@ -64,27 +68,25 @@ WHERE id IN (SELECT id FROM picked)
 RETURNING *, (SELECT lanes.live - 1 FROM lanes WHERE lanes.lane = jobs.lane) AS followers;
 
 -- name: extend_lease
-UPDATE jobs SET lease_until = :lease_until WHERE id = :id AND ready = 3 AND owner = :owner RETURNING id;
+UPDATE jobs SET lease_until = :lease_until WHERE id = :id AND ready = 3 AND owner = :owner;
 
 -- name: hold_job
 SELECT id FROM jobs WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim /*hold*/;
 
 -- name: end_job
 -- Fenced by owner and claim: a worker whose lease was lost changes nothing. A key that guards only live jobs
--- is given back.
+-- is given back. That a row was changed is known without RETURNING, which makes SQLite take twice as long.
 UPDATE jobs
 SET status = :status, ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
     finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
-WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim
-RETURNING id;
+WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 
 -- name: postpone_job
 -- It stays the head of its lane: the order of a chat is worth more than speed.
 UPDATE jobs
 SET status = 'pending', ready = :ready, owner = NULL, lease_until = NULL, run_at = :run_at,
     attempts = attempts + :attempts, error = COALESCE(:error, error), reason = :reason
-WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim
-RETURNING id;
+WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 
 -- name: promote_next
 UPDATE jobs SET ready = CASE WHEN run_at <= :now THEN 1 ELSE 2 END
@@ -116,7 +118,7 @@ SET status = 'pending', position = :position, ready = :ready, rank = :rank, run_
 WHERE id = :id AND status = 'failed';
 
 -- name: delete_job
-DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled') RETURNING id;
+DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled');
 
 -- name: followers
 SELECT id, kind, principal_id, tokens, claim FROM jobs
@@ -133,6 +135,16 @@ SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 
 
 -- name: head_of_lane
 SELECT * FROM jobs WHERE lane = :lane AND ready > 0;
+
+-- name: hold_suspects
+-- All suspects whose time has come but the first, and that one too while another has just begun to run.
+UPDATE jobs SET run_at = :until
+WHERE ready = 2 AND run_at <= :now AND crashes >= :crashes AND id <> COALESCE((
+    SELECT first.id FROM jobs AS first
+    WHERE first.ready = 2 AND first.run_at <= :now AND first.crashes >= :crashes
+    AND NOT EXISTS (SELECT 1 FROM jobs WHERE ready = 3 AND crashes >= :crashes AND started_at > :alone_since)
+    ORDER BY first.run_at, first.id LIMIT 1
+), '');
 
 -- name: wake_jobs
 UPDATE jobs SET ready = 1 WHERE ready = 2 AND run_at <= :now;

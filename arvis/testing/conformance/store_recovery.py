@@ -8,6 +8,9 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import (
+    SUSPECT_ALONE_MS,
+    SUSPECT_CRASHES,
+    SUSPECT_REST_MS,
     Done,
     Failed,
     Job,
@@ -31,6 +34,7 @@ from arvis.testing.conformance.store_scripts import (
     delete,
     get,
     message,
+    next_due,
     requeue,
     rescue,
     settle,
@@ -81,6 +85,52 @@ class RecoveryCases(JobCases):
             now = rescued.run_at
             await store.write(wake, now)
         assert rests == [0, 1_000, 5_000, 30_000, 0]
+
+    async def test_suspects_start_one_by_one(self, store: Store) -> None:
+        """Together, the guilty one would take the innocents with it at every crash (reliability.md H14)."""
+        for lane in ("a", "b", "c"):
+            await store.write(add, message(lane))
+        rescued: list[Job] = []
+        for _ in range(SUSPECT_CRASHES):
+            assert len(await store.write(claim)) == 3
+            rescued = await store.write(rescue, NOW)
+        first, second, third = (job.id for job in rescued)
+        now = rescued[0].run_at
+        job = await self._only(store, now)
+        assert job.id == first
+        assert await store.write(next_due) == now + SUSPECT_REST_MS
+        assert await self._started(store, now + SUSPECT_REST_MS) == []
+        await store.write(settle, job, Done(), now)
+        now += 2 * SUSPECT_REST_MS
+        assert (await self._only(store, now)).id == second
+        now += SUSPECT_ALONE_MS  # a long turn is no reason to wait for ever
+        assert (await self._only(store, now)).id == third
+
+    async def test_a_suspect_holds_up_nobody_else(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        rescued: list[Job] = []
+        for _ in range(SUSPECT_CRASHES):
+            await store.write(claim_one)
+            rescued = await store.write(rescue, NOW)
+        [suspect] = rescued
+        await store.write(add, message("b"))
+        other = await store.write(claim_one)
+        await store.write(settle, other, Retry(suspect.run_at, "no"))
+        assert {job.id for job in await self._started(store, suspect.run_at)} == {suspect.id, other.id}
+
+    async def _only(self, store: Store, now: int) -> Job:
+        [job] = await self._started(store, now)
+        return job
+
+    async def _started(self, store: Store, now: int) -> list[Job]:
+        """What starts when the queue looks at this time."""
+
+        def look(tx: Transaction) -> list[Job]:
+            tx.jobs.hold_suspects(now)
+            tx.jobs.wake(now)
+            return claim(tx, now=now)
+
+        return await store.write(look)
 
     async def test_only_running_jobs_are_rescued(self, store: Store) -> None:
         for number in range(3):

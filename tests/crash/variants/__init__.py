@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
-from tests.crash.variants import ack_before_commit, no_lease_recovery
+from tests.crash.variants import (
+    ack_before_commit,
+    effects_outside_commit,
+    live_before_replay,
+    no_fencing,
+    no_inbox_key,
+    no_lease_recovery,
+    send_before_commit,
+)
 
-VARIANTS = {each.VARIANT.name: each.VARIANT for each in (ack_before_commit, no_lease_recovery)}
+VARIANTS = {
+    each.VARIANT.name: each.VARIANT
+    for each in (
+        ack_before_commit,
+        effects_outside_commit,
+        live_before_replay,
+        no_fencing,
+        no_inbox_key,
+        no_lease_recovery,
+        send_before_commit,
+    )
+}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.crash.episode import Aim
+from tests.crash.blows import Aim
 from tests.crash.oracle import every_accepted_message_is_answered
 from tests.crash.variants.build import Edit, Variant
 
@@ -19,11 +19,11 @@ VARIANT = Variant(
         Edit(
             WRITER,
             old="    def _claim_and_commit(self) -> None:\n",
-            new="    def _claim_and_commit(self) -> None:\n        time.sleep(0.005)\n",
+            new="    def _claim_and_commit(self) -> None:\n        time.sleep(0.05)\n",
         ),
     ),
     caught_by=[every_accepted_message_is_answered],
-    kills=3,
+    blows=1,
     aim=Aim.ACKNOWLEDGED,
     patience=10,
 )

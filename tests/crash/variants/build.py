@@ -13,13 +13,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.crash.episode import Aim
+from tests.crash.blows import Aim, Blow
+from tests.crash.campaign import Campaign
+from tests.crash.cluster import Shape
 from tests.crash.oracle import every_message_is_accepted
 from tests.crash.report import Result
 from tests.crash.verdict import Rule
 
 PARTS = ("arvis", "connectors", "migrations")
-NOT_COPIED = shutil.ignore_patterns("__pycache__", "node_modules", "ui")
+NOT_COPIED = shutil.ignore_patterns("node_modules", "ui")
 
 
 class DoesNotApply(Exception):
@@ -37,26 +39,55 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice; `kills`, `aim`
-    and `patience` (seconds) are enough to find it."""
+    """`breaks` says which promise, `caught_by` the rules of the oracle that must notice, `rows` those over the
+    database; so many `blows` of this kind, aimed like this, are enough to find it, with a drain of `patience`
+    seconds. The rest as in `Plan`."""
 
     name: str
     breaks: str
     edits: Sequence[Edit]
     caught_by: Sequence[Rule]
-    kills: int
+    blows: int
     aim: Aim
     patience: float
+    rows: Sequence[str] = ()
+    blow: Blow = Blow.KILL
+    shape: Shape = Shape()  # noqa: RUF009 frozen
+    lease: float | None = None
+    aimed_after: float = 0.0
+    rate: float = 1.0
+
+    @property
+    def needs_server(self) -> bool:
+        return self.shape != Shape()
+
+    def campaign(self, code: Path, *, database: str | None, random: bool = False) -> Campaign:
+        """Its blows, aimed or not, on the broken `code`."""
+        return Campaign(
+            code=code,
+            blow=self.blow,
+            aim=Aim.RANDOM if random else self.aim,
+            shape=self.shape,
+            aimed_after=self.aimed_after,
+            rate=self.rate,
+            patience=self.patience,
+            lease=self.lease,
+            database=database,
+        )
 
     def is_caught(self, result: Result) -> bool:
         """Whether the rules noticed. A build that does not run breaks rules as well, and proves nothing."""
         broken_rules = {violation.rule for violation in result.violations}
         ran = (
-            result.kills >= self.kills
+            result.kills + result.sleeps >= self.blows
             and result.messages > 0
             and every_message_is_accepted.__name__ not in broken_rules
         )
-        return ran and broken_rules >= {rule.__name__ for rule in self.caught_by}
+        found = broken_rules >= {rule.__name__ for rule in self.caught_by}
+        return ran and found and all(self._row_is_found(rule, result) for rule in self.rows)
+
+    def _row_is_found(self, rule: str, result: Result) -> bool:
+        return any(violation.detail.startswith(f"{rule}: ") for violation in result.violations)
 
 
 @contextmanager
@@ -70,10 +101,10 @@ def copied(checkout: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def broken(variant: Variant, checkout: Path) -> Iterator[Path]:
-    """A copy with the variant's edits."""
+def edited(edits: Sequence[Edit], checkout: Path) -> Iterator[Path]:
+    """A copy with these edits."""
     with copied(checkout) as code:
-        for edit in variant.edits:
+        for edit in edits:
             apply(edit, code)
         yield code
 

@@ -1,0 +1,50 @@
+"""The store as running work sees it: what has begun waits for a disk that is full, or a database that is away, instead
+of failing. Repeating the work later would ask the model again and might tell people twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from arvis.domain.errors import Unavailable
+from arvis.ports.clock import Clock
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Store, Transaction
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Between two tries, in seconds.
+PAUSE_SECONDS = 1.0
+
+
+class PatientStore:
+    """A `Store` whose writes are tried until they succeed, fail for good, or nobody waits for them any more."""
+
+    def __init__(self, *, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    @property
+    def shared(self) -> bool:
+        return self._store.shared
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        while True:
+            try:
+                return await self._store.write(script, *args, **kwargs)
+            except Unavailable:  # whoever refuses new work tells of it
+                await self._clock.sleep(PAUSE_SECONDS)
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._store.read(script, *args, **kwargs)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._store.attend(claimer)
+
+    async def wait_for_change(self, timeout: float) -> bool:
+        return await self._store.wait_for_change(timeout)
+
+    async def put_blob(self, data: bytes) -> str:
+        return await self._store.put_blob(data)

@@ -1,0 +1,220 @@
+"""Backups: made beside the running work, verified before they count, the newest kept (reliability.md H24, H28).
+
+The copy is taken through a reading connection of its own, so that no writer waits. A backup is whole or not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
+from arvis.ports.backups import BackupFile
+from arvis.store.archive import DATABASE, Entry, Manifest, blob_name, read_manifest, verify_archive, write_archive
+from arvis.store.backup_folder import clear_halves, described, free_path, prune
+from arvis.store.database import Database
+from arvis.store.files import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
+from arvis.store.looking import looking_at
+from arvis.store.session import SqliteDialect, load_queries
+from arvis.store.sqlite_errors import is_full, told
+from arvis.store.sqlite_session import read_only
+
+_PAGES_AT_ONCE = 256
+#: Instructions of SQLite's machine between two looks at whether the work is still wanted.
+_STEPS_AT_ONCE = 100_000
+
+
+def make_backup(
+    database: Database,
+    now: int,
+    before: str | None = None,
+    *,
+    at_rest: bool = False,
+    stop: threading.Event | None = None,
+) -> BackupFile:
+    """A backup in the data folder. `before` names the migration to come; such backups are counted apart, so that a
+    migration which fails again and again cannot push out the others. `at_rest` says that no process uses the database;
+    `stop`, once set, ends the work.
+
+    Raises `Conflict` for PostgreSQL, `NotFound` where there is no database, `DiskFull`, and `StoreError` when the
+    database is damaged: a copy of that is no backup.
+    """
+    _check_source(database)
+    with disk_trouble(f"A backup of {database.file} cannot be made"):
+        clear_halves(database.backups)
+        path = free_path(database.backups, now, before)
+        made = _Backup(database, path, now, before, at_rest, stop or threading.Event()).make()
+        prune(database, before_migrations=before is not None)
+        return made
+
+
+def back_up_to(database: Database, file: Path, now: int, *, at_rest: bool) -> BackupFile:
+    """A backup at `file`, or in that folder; those in the data folder are left alone. Nothing but a backup is
+    overwritten. Raises as `make_backup` does."""
+    _check_source(database)
+    with disk_trouble(f"The backup {file} cannot be made"):
+        path = free_path(file, now, None) if file.is_dir() else file
+        if path.exists():
+            _check_backup(path)
+        return _Backup(database, path, now, None, at_rest, threading.Event()).make()
+
+
+def refuse_server(database: Database) -> None:
+    if database.url is not None:
+        raise Conflict(
+            "Arvis makes and restores backups of SQLite only",
+            why="the data is in PostgreSQL",
+            fix="use that server's own programs: `pg_dump --format=custom`, and `pg_restore` for the way back",
+            code="not_sqlite",
+        )
+
+
+def no_database(database: Database) -> NotFound:
+    return NotFound(f"There is no database {database.file}", fix="start the daemon once: it makes one")
+
+
+def damage_in(connection: sqlite3.Connection) -> list[str]:
+    """What a database complains of, page by page and row by row; nothing when it is sound."""
+    pages = [row[0] for row in connection.execute("PRAGMA integrity_check(10)") if row[0] != "ok"]
+    orphans = connection.execute("PRAGMA foreign_key_check").fetchmany(10)
+    return pages + [f"a row of {row[0]} refers to none of {row[2]}" for row in orphans]
+
+
+def _check_source(database: Database) -> None:
+    refuse_server(database)
+    if not database.file.exists():
+        raise no_database(database)
+
+
+def _check_backup(path: Path) -> None:
+    try:
+        read_manifest(path)
+    except BackupDamaged as error:
+        raise Conflict(f"{path} is there already, and is no backup", fix="give another name") from error
+
+
+# -- making one --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What the copy of the database says."""
+
+    migrations: Sequence[str]
+    messages: int
+    blobs: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: Path
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class _Backup:
+    """One backup while it is made."""
+
+    database: Database
+    path: Path
+    now: int
+    before: str | None
+    at_rest: bool
+    stop: threading.Event
+
+    def make(self) -> BackupFile:
+        part, copy = self._beside(".part"), self._beside(".db.part")
+        try:
+            private_folder(self.path.parent)
+            with self._usable():
+                self._copy(copy)
+                contents = self._examine(copy)
+            files = self._files(copy, contents)
+            manifest = self._describe(contents, files)
+            write_archive(part, manifest, {name: file.path for name, file in files.items()}, self.stop)
+            self._verify(part)
+            part.replace(self.path)
+            sync_folder(self.path.parent)
+        finally:
+            part.unlink(missing_ok=True)
+            copy.unlink(missing_ok=True)
+        return described(self.path, manifest)
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(f".{self.path.name}{end}")
+
+    def _copy(self, copy: Path) -> None:
+        """The database as it is now. The open transaction holds this moment, however long the copy takes; commits go on
+        beside it."""
+        with looking_at(self.database.file, at_rest=self.at_rest) as source:
+            source.execute("BEGIN")
+            [(pages,)] = source.execute("PRAGMA page_count")
+            [(page_size,)] = source.execute("PRAGMA page_size")
+            blobs = source.execute(load_queries(SqliteDialect())["size_of_blobs"]).fetchone()["bytes"]
+            # The copy, and an archive that turns out not to be smaller than what is in it.
+            check_room(copy.parent, 2 * pages * page_size + blobs, "a backup")
+            create_private(copy).close()
+            with contextlib.closing(sqlite3.connect(copy)) as target:
+                # It is thrown away when anything happens to it.
+                target.execute("PRAGMA synchronous = OFF")
+                target.execute("PRAGMA journal_mode = OFF")
+                source.backup(target, pages=_PAGES_AT_ONCE, progress=lambda *_: go_on(self.stop))
+
+    def _examine(self, copy: Path) -> _Contents:
+        queries = load_queries(SqliteDialect())
+        with contextlib.closing(read_only(copy, immutable=True)) as connection:
+            connection.set_progress_handler(self.stop.is_set, _STEPS_AT_ONCE)
+            if damage := damage_in(connection):
+                raise sqlite3.DatabaseError("; ".join(damage))
+            return _Contents(
+                migrations=[row["name"] for row in connection.execute(queries["applied_migrations"])],
+                messages=connection.execute(queries["count_messages"]).fetchone()["number"],
+                blobs=[row["sha256"] for row in connection.execute(queries["blobs_in_use"])],
+            )
+
+    def _files(self, copy: Path, contents: _Contents) -> Mapping[str, _File]:
+        """What goes into the archive, by name: the copy, and the attachments whose bytes are there and right."""
+        hashes = {DATABASE: (copy, sha256_of(copy, self.stop) or "")}
+        for sha256 in contents.blobs:
+            path = self.database.blobs.path(sha256)
+            if sha256_of(path, self.stop) == sha256:
+                hashes[blob_name(sha256)] = path, sha256
+        return {name: _File(path, Entry(sha256, path.stat().st_size)) for name, (path, sha256) in hashes.items()}
+
+    def _describe(self, contents: _Contents, files: Mapping[str, _File]) -> Manifest:
+        """An attachment whose bytes are gone is named as missing: what is lost must not cost a backup of the rest."""
+        return Manifest(
+            created_at=self.now,
+            before=self.before,
+            migrations=contents.migrations,
+            messages=contents.messages,
+            missing=[sha256 for sha256 in contents.blobs if blob_name(sha256) not in files],
+            files={name: file.entry for name, file in files.items()},
+        )
+
+    def _verify(self, part: Path) -> None:
+        try:
+            verify_archive(part, self.stop)
+        except BackupDamaged as error:
+            raise StoreError(
+                f"The backup {self.path} does not hold what was written to it",
+                why=error.why,
+                fix="try again; if it happens again, look at the disk",
+            ) from error
+
+    @contextlib.contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_full(error):
+                raise told(error) from error
+            raise StoreError(
+                f"The database {self.database.file} cannot be backed up",
+                why=str(error),
+                fix="run `arvis doctor`; if it is damaged, stop the daemon and restore a backup (`arvis restore`)",
+            ) from error

@@ -1,0 +1,110 @@
+"""What a person reads after damage was found: a text beside what was set aside. It must name what is missing, and the
+way back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from arvis.store.files import write_whole
+from arvis.store.looking import looking_at
+from arvis.store.restore import Restored
+from arvis.store.session import SqliteDialect, load_queries
+from arvis.store.settlement import Settlement
+
+REPORT = "damage.txt"
+
+_KEPT = "The database and its log up to the damage are sound and were kept. A copy of the damaged log lies here."
+_WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis and run:"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Messages that are in the one database and not in the other, and when they came (ms)."""
+
+    number: int
+    oldest: int | None
+    newest: int | None
+
+
+def missing_messages(aside: Path, restored: Path) -> Missing | None:
+    """Those of the database `aside` that are newer than all in the restored one; None when it cannot be read any more."""
+    queries = load_queries(SqliteDialect())
+    try:
+        with looking_at(restored, at_rest=True) as connection:
+            at = connection.execute(queries["newest_message"]).fetchone()["at"]
+        with looking_at(aside, at_rest=True) as connection:
+            return Missing(*connection.execute(queries["messages_after"], {"at": at}).fetchone())
+    except sqlite3.Error:
+        return None
+
+
+def write_report(folder: Path, text: str) -> Path:
+    """On the disk when this returns."""
+    path = folder / REPORT
+    write_whole(path, text.encode())
+    return path
+
+
+def told_of_restore(
+    damage: Sequence[str], found_at: int, *, aside: Path, missing: Missing | None, restored: Restored | None
+) -> str:
+    """The text after a backup was put in the place of a damaged database, which is the file `aside` now. `restored` is
+    None when a later start completed that, which does not know which backup it was."""
+    return _text(
+        f"Arvis found its database damaged at {_time(found_at)}.",
+        ("The damage", damage),
+        ("What was done", [*_doings(aside, restored)]),
+        ("What is missing", [_told_missing(missing)]),
+        ("The way back", [_WAY_BACK, f"arvis restore {aside.absolute()}"]),
+    )
+
+
+def told_of_cut(lost: str | None, found_at: int, given_up: Settlement | None) -> str:
+    """The text after the sound part of a damaged log was kept; `given_up` is what was settled because of the rest."""
+    return _text(
+        f"Arvis found the write-ahead log of its database damaged at {_time(found_at)}.",
+        ("What was done", [_KEPT, *([] if given_up is None else [_told_given_up(given_up)])]),
+        ("What is missing", [lost or "Nothing: all of it stood in the database already."]),
+    )
+
+
+def _text(beginning: str, *sections: tuple[str, Sequence[str]]) -> str:
+    lines = [beginning]
+    for title, body in sections:
+        lines += ["", title, *(f"  {line}" for line in body)]
+    return "\n".join(lines) + "\n"
+
+
+def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
+    yield f"The damaged database was set aside whole: {aside.absolute()}"
+    if restored is None:
+        yield "The newest sound backup was put in its place."
+        return
+    of = "" if restored.created_at is None else f" of {_time(restored.created_at)}"
+    yield f"The newest sound backup was put in its place: {restored.source.name}{of}, {restored.messages} messages."
+    yield from (f"Passed over: {each.path.name} ({each.why})" for each in restored.passed_over)
+    yield _told_given_up(restored.given_up)
+
+
+def _told_given_up(given_up: Settlement) -> str:
+    return (
+        f"What may have been done or sent already is not done again by itself: {given_up.turns} turns, {given_up.jobs} "
+        f"jobs, {given_up.deliveries} deliveries. `arvis jobs list` shows them; each can be tried again by hand."
+    )
+
+
+def _told_missing(missing: Missing | None) -> str:
+    if missing is None:
+        return "The damaged database cannot be read any more, so nobody can say: everything after the backup."
+    if not missing.number or missing.oldest is None or missing.newest is None:
+        return "No message of the damaged database is newer than those of the backup."
+    span = f"{_time(missing.oldest)} to {_time(missing.newest)}"
+    return f"{missing.number} messages of the damaged database are newer than the backup: from {span}."
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,31 @@
+"""Where the data is. Nothing is opened here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from arvis.store.blobs import Blobs
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A file, or `url` of a server. `folder` holds blobs and backups; `keep` backups of each kind stay."""
+
+    file: Path
+    url: str | None
+    folder: Path
+    keep: int = 7
+
+    @property
+    def blobs(self) -> Blobs:
+        return Blobs(self.folder / "blobs")
+
+    @property
+    def backups(self) -> Path:
+        return self.folder / "backups"
+
+    @property
+    def aside(self) -> Path:
+        """Databases that a restore has put out of the way. Nothing here is ever deleted."""
+        return self.folder / "aside"

@@ -1,0 +1,95 @@
+"""What `arvis doctor` reads from the rows, on either database. Every part of the look is bounded, for it may stand
+beside a daemon with millions of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from arvis.domain.ids import first_id_at
+from arvis.domain.messages import DeliveryState
+from arvis.store.session import Row
+
+#: The most rows that one count looks at.
+MOST = 1000
+
+_DAY_MS = 86_400_000
+_DELIVERIES_MS = 7 * _DAY_MS
+
+#: Expired leases are looked for every ten seconds; for a while nobody is to blame.
+_GRACE_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class AccountCalls:
+    """Model calls of one account in the last day, of which `failed` did. `error` is what the newest ended with (a
+    provider error kind, None: it gave a reply), `detail` its sentence."""
+
+    account: str
+    number: int
+    failed: int
+    error: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """How the rows stand; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
+    `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
+    that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
+    `troubled` counts deliveries of the last week that failed or of which nobody knows."""
+
+    installed_at: int
+    newest_at: int
+    failed_jobs: int
+    poisoned_jobs: int
+    waiting_since: int | None
+    running_jobs: int
+    expired_leases: int
+    crashing: Sequence[str]
+    troubled: Mapping[DeliveryState, int]
+    calls: Sequence[AccountCalls]
+
+
+class Look(Protocol):
+    """A named query in one snapshot."""
+
+    def __call__(self, query: str, /, **parameters: Any) -> Sequence[Row]: ...
+
+
+def read_records(look: Look, now: int) -> Records:
+    """`now` in ms."""
+    schema = look("schema_ages")[0]
+    dead = look("dead_letters", limit=MOST)[0]
+    running = look("running_jobs", expired=now - _GRACE_MS)[0]
+    deliveries = look("troubled_deliveries", since=now - _DELIVERIES_MS, limit=2 * MOST)
+    return Records(
+        installed_at=schema["oldest"],
+        newest_at=max([schema["newest"], *(row["created_at"] for row in look("newest_rows"))]),
+        failed_jobs=dead["number"],
+        poisoned_jobs=dead["poisoned"],
+        waiting_since=min((row["run_at"] for row in look("next_of_pools")), default=None),
+        running_jobs=running["number"],
+        expired_leases=running["expired"],
+        crashing=[row["id"] for row in look("crashing_jobs", limit=MOST)],
+        troubled={DeliveryState(row["state"]): row["number"] for row in deliveries},
+        calls=_by_account(look("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
+    )
+
+
+def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:
+    """`calls` come newest first."""
+    accounts: dict[str, list[Row]] = {}
+    for call in calls:
+        accounts.setdefault(call["account"], []).append(call)
+    return [
+        AccountCalls(
+            account=name,
+            number=len(own),
+            failed=sum(call["error"] is not None for call in own),
+            error=own[0]["error"],
+            detail=own[0]["detail"],
+        )
+        for name, own in sorted(accounts.items())
+    ]

@@ -1,0 +1,65 @@
+-- What a backup counts, and what a restore changes in the copy that it puts in place: nobody else has that one open.
+
+-- name: count_messages
+SELECT CAST(count(*) AS BIGINT) AS number FROM messages;
+
+-- name: blobs_in_use
+SELECT DISTINCT sha256 FROM attachments ORDER BY sha256;
+
+-- name: size_of_blobs
+SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
+FROM (SELECT DISTINCT sha256, size FROM attachments) AS blobs;
+
+-- name: doubt_unsent_deliveries
+-- They may have been sent in the life that is gone.
+UPDATE deliveries SET state = 'unknown', error = :error, settled_at = :now WHERE state IN ('pending', 'sending');
+
+-- name: interrupted_executions
+-- What had a job, what waited for a time that has come since (in the life that is gone it went on then), and whoever
+-- called one of these. `asks`: a person may still answer, which lets it go on.
+WITH RECURSIVE interrupted (id) AS (
+    SELECT execution_id FROM jobs WHERE status IN ('pending', 'running') AND execution_id IS NOT NULL
+    UNION
+    SELECT execution_id FROM waits WHERE answered_at IS NULL AND expires_at <= :now
+    UNION
+    SELECT waits.execution_id FROM interrupted
+    JOIN executions ON executions.id = interrupted.id
+    JOIN waits ON waits.id = executions.parent_wait
+)
+SELECT executions.id,
+    EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = executions.id AND jobs.status IN ('pending', 'running')
+    ) AS has_job,
+    EXISTS (
+        SELECT 1 FROM waits
+        WHERE waits.execution_id = executions.id AND waits.answered_at IS NULL
+            AND waits.kind IN ('approval', 'review', 'user') AND (waits.expires_at IS NULL OR waits.expires_at > :now)
+    ) AS asks
+FROM interrupted
+JOIN executions ON executions.id = interrupted.id
+WHERE executions.status IN ('running', 'paused')
+ORDER BY executions.id;
+
+-- name: fail_live_jobs
+-- As the end of a job does it: a key that guards only live jobs is given back.
+UPDATE jobs
+SET status = 'failed', ready = 0, owner = NULL, lease_until = NULL, error = :error, reason = :reason,
+    finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
+WHERE status IN ('pending', 'running');
+
+-- name: empty_lanes
+-- After `fail_live_jobs` nothing lives in them.
+DELETE FROM lanes;
+
+-- name: raise_seqs
+-- Clients may know numbers that were given in the life that is gone; the new ones begin above all of these. (A channel
+-- that is not here begins there by `next_seq`.)
+UPDATE channels SET seq = :seq WHERE seq < :seq;
+
+-- name: end_sessions
+-- Somebody may have logged out since.
+DELETE FROM sessions;
+
+-- name: drop_login_codes
+-- Somebody may have used them since.
+DELETE FROM login_codes;

@@ -1,0 +1,210 @@
+"""SQLite's write-ahead log as a file: what it holds, and up to where it can be believed.
+
+SQLite itself says nothing of what stands behind a damaged frame: it takes the frames before it and goes on. So the file
+is read here as well, after sqlite.org/walformat.html. This module never writes to the log or to its index.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+import sqlite3
+import struct
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24
+
+_HEADER = struct.Struct(">4I8s2I")
+#: Of the index only the first of its two headers' fields: flags, page size, frames, pages, checksum, salts, checksum.
+_INDEX = struct.Struct("=12x2BH2I8x8s2I")
+_INDEX_HEADER_BYTES = 48
+_LITTLE, _BIG = 0x377F0682, 0x377F0683
+_WORD = 0xFFFFFFFF
+
+_FRAMES_AT_ONCE = 64
+#: All pages at once, where the system can: a fault for each takes longer than what is done with it.
+_MAP = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+
+ByteOrder = Literal["little", "big"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in one life of the log: its salts, which every restart changes, and the number of frames up to there."""
+
+    salts: bytes
+    frames: int
+
+
+#: Of no log at all.
+NOWHERE = Mark(bytes(8), 0)
+
+
+class Frame(NamedTuple):
+    """The header of a frame. `size` is that of the database in pages if the frame ends a transaction, else 0."""
+
+    page: int
+    size: int
+    salts: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LogHeader:
+    """`restarts` counts how often the log was begun again from its start since the file was made."""
+
+    page_size: int
+    restarts: int
+    salts: bytes
+
+    def is_leftover(self, frame: Frame) -> bool:
+        """Whether a frame was written in an earlier life of the log, of which nothing counts any more."""
+        age = (int.from_bytes(self.salts[:4], "big") - int.from_bytes(frame.salts[:4], "big")) & _WORD
+        return 1 <= age <= self.restarts and frame.salts[4:] != self.salts[4:]
+
+
+class Log:
+    """An open log. `header` is None when it is damaged, or not there yet. Frames are counted from 1."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.bytes = os.fstat(descriptor).st_size
+        self.header = _header_in(os.pread(descriptor, HEADER_BYTES, 0))
+
+    def frames(self, page_size: int) -> Iterator[Frame]:
+        """The headers of all that lie in the file, whether they count or not."""
+        frame = struct.Struct(f">2I8s8x{page_size}x")
+        last = (self.bytes - HEADER_BYTES) // frame.size
+        for number in range(0, last, _FRAMES_AT_ONCE):
+            length = min(_FRAMES_AT_ONCE, last - number) * frame.size
+            yield from map(
+                Frame._make, frame.iter_unpack(os.pread(self._descriptor, length, place_of(page_size, number)))
+            )
+
+    def size(self, page_size: int, number: int) -> int:
+        """That of the database after this frame, in pages, if it ends a transaction, else 0."""
+        place = place_of(page_size, number - 1) + 4
+        return int.from_bytes(os.pread(self._descriptor, 4, place), "big")
+
+    def sums(self, page_size: int, after: int, upto: int) -> dict[int, int]:
+        """The newest CRC-32 of each page in the frames behind `after`, up to this one.
+
+        For frames that were just written. They are mapped, because few of their bytes are of interest: a disk that
+        cannot read them would end the process.
+        """
+        start, end = place_of(page_size, after), place_of(page_size, upto)
+        stride = FRAME_HEADER_BYTES + page_size
+        with (
+            mmap.mmap(self._descriptor, end, flags=_MAP, prot=mmap.PROT_READ) as content,
+            memoryview(content) as whole,
+            whole[start:end] as frames,
+        ):
+            newest = {page: at for at, (page,) in enumerate(struct.iter_unpack(f">I{stride - 4}x", frames), start=1)}
+            return {page: zlib.crc32(frames[at * stride - page_size : at * stride]) for page, at in newest.items()}
+
+
+@contextlib.contextmanager
+def open_log(path: Path) -> Iterator[Log | None]:
+    """The log until the end of the block; None when there is none, or nothing in it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        log = Log(descriptor)
+        yield log if log.bytes else None
+    finally:
+        os.close(descriptor)
+
+
+def committed(index: Path) -> Mark | None:
+    """What the log's index counted when the last process left it: all that was ever committed to this life of the log.
+    None when it is not there or cannot be believed."""
+    with contextlib.suppress(FileNotFoundError), index.open("rb") as file:
+        copies = [file.read(_INDEX_HEADER_BYTES) for _ in range(2)]
+        # A process that dies between the two leaves one of them whole.
+        return next((mark for mark in map(_mark_in, copies) if mark is not None), None)
+    return None
+
+
+def sound_frames(log: Path, page_size: int, workshop: Path) -> int:
+    """How many frames SQLite would take from this log: each of them whole, the last one the end of a transaction.
+
+    A stand-in of one page gets the log beside it, by a second name of the same file, and SQLite reads it as it does
+    after a crash. `workshop` is a folder on the same disk, which is made and removed again.
+    """
+    shutil.rmtree(workshop, ignore_errors=True)
+    workshop.mkdir(mode=0o700)
+    try:
+        stand_in = workshop / "stand-in.db"
+        with contextlib.closing(sqlite3.connect(stand_in)) as connection:
+            connection.execute(f"PRAGMA page_size = {page_size}")
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        link_or_copy(log, with_suffix(stand_in, "-wal"))
+        with contextlib.closing(sqlite3.connect(f"{stand_in.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            _take_log(connection)
+            found = committed(with_suffix(stand_in, "-shm"))
+        return found.frames if found is not None else 0
+    finally:
+        shutil.rmtree(workshop)
+
+
+def _take_log(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("PRAGMA schema_version").fetchall()
+    except sqlite3.DatabaseError as error:
+        # The pages in the log need not fit a stand-in. That it cannot be read is another matter.
+        if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise
+
+
+def place_of(page_size: int, number: int) -> int:
+    """Where the frame behind so many others begins."""
+    return HEADER_BYTES + number * (FRAME_HEADER_BYTES + page_size)
+
+
+def with_suffix(file: Path, suffix: str) -> Path:
+    """SQLite's way to name what belongs to a database."""
+    return file.with_name(f"{file.name}{suffix}")
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """A second name, or a copy where the file system knows no second names."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _header_in(data: bytes) -> LogHeader | None:
+    if len(data) < HEADER_BYTES:
+        return None
+    magic, _, page_size, restarts, salts, *checksum = _HEADER.unpack(data)
+    order: ByteOrder = "big" if magic == _BIG else "little"
+    if magic not in {_LITTLE, _BIG} or _checksum(data[:24], order) != tuple(checksum):
+        return None
+    return LogHeader(page_size, restarts, salts)
+
+
+def _mark_in(data: bytes) -> Mark | None:
+    if len(data) < _INDEX_HEADER_BYTES:
+        return None
+    is_there, _, _, frames, _, salts, *checksum = _INDEX.unpack(data)
+    return Mark(salts, frames) if is_there and _checksum(data[:40], sys.byteorder) == tuple(checksum) else None
+
+
+def _checksum(data: bytes, order: ByteOrder) -> tuple[int, int]:
+    """The format's own, over pairs of words."""
+    first = second = 0
+    for left, right in struct.iter_unpack("<2I" if order == "little" else ">2I", data):
+        first = (first + left + second) & _WORD
+        second = (second + right + first) & _WORD
+    return first, second

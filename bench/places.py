@@ -1,0 +1,103 @@
+"""Where a row is measured: files on the disk of a folder, or a PostgreSQL server of our own. Each place makes empty
+databases and knows the least that it needs for a commit."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+from psycopg.rows import dict_row
+
+from arvis.process.clock import SystemClock
+from arvis.store.opening import Database, bring_up_to_date
+from arvis.store.postgres import PostgresSession
+from arvis.store.session import IdMaker, PostgresDialect, Session, SqliteDialect, load_queries
+from arvis.store.sqlite_session import SqliteSession, connect
+from bench.controls import PostgresCommits, RawCommits, SqliteCommits
+from tests.parts import find
+from tests.postgres import PostgresServer, running_postgres
+
+
+class Place(Protocol):
+    def fresh(self, name: str) -> Database:
+        """An empty database."""
+        ...
+
+    def commits(self) -> AbstractContextManager[RawCommits]:
+        """One insert a commit."""
+        ...
+
+    def plain(self, database: Database, new_id: IdMaker) -> AbstractContextManager[tuple[Session, Callable[[], None]]]:
+        """A session that nothing stands around, in a transaction, and what commits it and begins the next."""
+        ...
+
+
+class Files:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def fresh(self, name: str) -> Database:
+        folder = self._folder / name
+        folder.mkdir()
+        return _migrated(Database(folder / "arvis.db", None, folder))
+
+    @contextmanager
+    def commits(self) -> Iterator[RawCommits]:
+        with closing(sqlite3.connect(self._folder / "control.db", isolation_level=None)) as connection:
+            yield SqliteCommits(connection)
+
+    @contextmanager
+    def plain(self, database: Database, new_id: IdMaker) -> Iterator[tuple[Session, Callable[[], None]]]:
+        with closing(connect(database.file, writing=True)) as connection:
+            # As rarely as the store does it under load.
+            connection.execute("PRAGMA wal_autocheckpoint = 8000")
+
+            def commit() -> None:
+                connection.execute("COMMIT")
+                connection.execute("BEGIN IMMEDIATE")
+
+            connection.execute("BEGIN IMMEDIATE")
+            yield SqliteSession(connection=connection, queries=load_queries(SqliteDialect()), new_id=new_id), commit
+            connection.execute("ROLLBACK")
+
+
+class Postgres:
+    def __init__(self, server: PostgresServer, folder: Path) -> None:
+        self.server = server
+        self._folder = folder
+
+    def fresh(self, name: str) -> Database:
+        with psycopg.connect(self.server.url("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return _migrated(Database(self._folder / "none.db", self.server.url(name), self._folder))
+
+    @contextmanager
+    def commits(self, connections: int = 1) -> Iterator[RawCommits]:
+        with PostgresCommits(self.server.url("postgres"), connections) as commits:
+            yield commits
+
+    @contextmanager
+    def plain(self, database: Database, new_id: IdMaker) -> Iterator[tuple[Session, Callable[[], None]]]:
+        assert database.url is not None
+        with psycopg.connect(database.url, row_factory=dict_row) as connection:
+            queries = load_queries(PostgresDialect())
+            yield PostgresSession(connection=connection, queries=queries, new_id=new_id), connection.commit
+
+
+@contextmanager
+def postgres_in(folder: Path) -> Iterator[Postgres]:
+    """A server that waits for its disk, as one in use does. Raises `LookupError` where there is no PostgreSQL."""
+    initdb = find("initdb")
+    if initdb is None:
+        raise LookupError("needs PostgreSQL's server (Debian: apt-get install postgresql)")
+    with running_postgres(initdb, durable=True) as server:
+        yield Postgres(server, folder)
+
+
+def _migrated(database: Database) -> Database:
+    bring_up_to_date(database, SystemClock().now())
+    return database

@@ -1,0 +1,197 @@
+"""`python -m bench.profile`: where the time of one message goes, as two tables.
+
+The whole daemon runs in this process with the demo model, the people in another. First one person writes, with pauses,
+so that each message has the daemon to itself: the stages of its wait. Then sixteen write at once: the processor's time
+by thread and by module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+
+from arvis import app
+from arvis.config import load
+from bench.people import Door, Exchange
+from bench.sampling import Sampler, processor_seconds_by_thread, sampling
+from bench.servers import ROOT
+from bench.stamps import Stamps, stamping
+
+PAUSE = 0.005
+CHATS = 16
+WARM_UP = 25
+#: Modules with a smaller share of a thread's time are added up.
+SMALL = 0.015
+
+#: What comes after what, and the mark that each ends with.
+STAGES = (
+    ("socket: in", "received"),
+    ("accept: way to the writer", "script"),
+    ("accept: script", "scripted"),
+    ("accept: claim", "claimed"),
+    ("accept: commit", "committed"),
+    ("start: way to the worker", "begun"),
+    ("prompt: read the execution", "read"),
+    ("prompt: read the turn and its history", "read"),
+    ("prompt: build", "calling"),
+    ("model call (demo)", "called"),
+    ("finish: way to the writer", "script"),
+    ("finish: script", "scripted"),
+    ("finish: claim", "claimed"),
+    ("finish: commit", "committed"),
+    ("deliver: way to the worker", "delivering"),
+    ("deliver: into the socket's queue", "pushed"),
+)
+#: What comes after the last of these, until the reply is at the client.
+OUT = "socket: out"
+#: Nobody waits for these.
+AFTERWARDS = (
+    ("sent: way to the writer", "script"),
+    ("sent: script", "scripted"),
+    ("sent: claim", "claimed"),
+    ("sent: commit", "committed"),
+)
+
+
+@asynccontextmanager
+async def daemon_in_this_process(folder: Path) -> AsyncIterator[Door]:
+    """As `arvis run` starts it, with the built-in configuration and the demo model."""
+    url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    nothing = folder / "config.yaml"
+    nothing.write_text("{}\n", encoding="utf-8")
+    config = load(nothing, folder / "data", {"ARVIS__WEB__PORT": "0"})
+
+    def say(line: str) -> None:
+        if not url.done():
+            url.set_result(line.rpartition(" ")[2])
+
+    running = asyncio.create_task(app.run(config, say=say))
+    running.add_done_callback(lambda _: url.done() or url.cancel())
+    try:
+        yield Door(await url, (config.data_dir / "api-key").read_text().strip())
+    finally:
+        if not running.done():
+            os.kill(os.getpid(), signal.SIGTERM)
+        await running
+
+
+async def talk_from_outside(door: Door, *, people: int, messages: int, pause: float = 0.0) -> list[Exchange]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bench.people", door.url, door.api_key),
+        *("--people", str(people), "--messages", str(messages), "--pause", str(pause)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    if process.returncode:
+        raise RuntimeError("the people gave up")
+    return [Exchange(asked, answered) for asked, answered in json.loads(out)]
+
+
+# -- the wait of one message -------------------------------------------------------------------------------
+
+
+def stages_of(exchange: Exchange, stamps: Stamps) -> dict[str, float] | None:
+    """Seconds by stage; None when the marks do not tell (something else was written in between)."""
+    seconds: dict[str, float] = {}
+    at = _follow(STAGES, exchange.asked, stamps, seconds)
+    if at is None or at > exchange.answered:
+        return None
+    seconds[OUT] = exchange.answered - at
+    return seconds if _follow(AFTERWARDS, at, stamps, seconds) is not None else None
+
+
+def _follow(stages: Sequence[tuple[str, str]], at: float, stamps: Stamps, seconds: dict[str, float]) -> float | None:
+    """Notes each stage from `at` on; when the last one ended."""
+    for name, mark in stages:
+        reached = stamps.first_after(mark, at)
+        if reached is None:
+            return None
+        seconds[name], at = reached - at, reached
+    return at
+
+
+async def waits(folder: Path, messages: int) -> tuple[list[dict[str, float]], list[float]]:
+    """The stages of each message, and how long each was waited for, in seconds."""
+    with stamping() as stamps:
+        async with daemon_in_this_process(folder) as door:
+            await talk_from_outside(door, people=1, messages=min(WARM_UP, messages), pause=PAUSE)
+            exchanges = await talk_from_outside(door, people=1, messages=messages, pause=PAUSE)
+    told = [stages for exchange in exchanges if (stages := stages_of(exchange, stamps)) is not None]
+    return told, [exchange.answered - exchange.asked for exchange in exchanges]
+
+
+def print_waits(told: Sequence[Mapping[str, float]], waited: Sequence[float]) -> None:
+    print(f"The wait of one message, median of {len(told)} (µs)\n")
+    for name in [*(name for name, _ in STAGES), OUT]:
+        print(f"  {name:38}{_microseconds(told, name):8,.0f}")
+    print(f"  {'until the reply is there':38}{median(waited) * 1e6:8,.0f}\n")
+    for name, _ in AFTERWARDS:
+        print(f"  {name:38}{_microseconds(told, name):8,.0f}")
+
+
+def _microseconds(told: Sequence[Mapping[str, float]], name: str) -> float:
+    return median(stages[name] for stages in told) * 1e6
+
+
+# -- the processor's time ----------------------------------------------------------------------------------
+
+
+async def processor_time(folder: Path, messages: int) -> tuple[dict[str, float], Sampler]:
+    """Seconds a message by thread, unwatched; and a sampler that watched as many messages again."""
+    total = CHATS * messages
+    async with daemon_in_this_process(folder) as door:
+        await talk_from_outside(door, people=CHATS, messages=min(WARM_UP, messages))
+        before = processor_seconds_by_thread()
+        await talk_from_outside(door, people=CHATS, messages=messages)
+        used = processor_seconds_by_thread()
+        with sampling() as sampler:
+            await talk_from_outside(door, people=CHATS, messages=messages)
+    return {thread: (used[thread] - before[thread]) / total for thread in used}, sampler
+
+
+def print_processor_time(used: Mapping[str, float], sampler: Sampler) -> None:
+    """The shares come from the sampler, the sums from the run without it."""
+    print(f"\nProcessor time of one message with {CHATS} chats: {sum(used.values()) * 1e6:,.0f} µs")
+    for thread, seconds in sorted(used.items(), key=lambda each: -each[1]):
+        if seconds < SMALL * sum(used.values()) or not sampler.threads[thread]:
+            continue
+        print(f"\n{thread}: {seconds * 1e6:,.0f} µs")
+        for title, counts in (("at work", sampler.modules), ("begun for", sampler.served)):
+            shares = {module: n / sampler.threads[thread] for (of, module), n in counts.items() if of == thread}
+            print(f"  {title}")
+            _print_shares(shares, seconds)
+
+
+def _print_shares(shares: Mapping[str, float], seconds: float) -> None:
+    large = {name: share for name, share in shares.items() if share >= SMALL}
+    large["(others)"] = 1 - sum(large.values())
+    for name, share in sorted(large.items(), key=lambda each: -each[1]):
+        print(f"    {name:36}{share * seconds * 1e6:8,.0f}{share:8.0%}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.profile", description=__doc__)
+    parser.add_argument("--messages", type=int, default=200, help="of each person (default: 200)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-profile-", dir=ROOT / "data") as folder:
+        alone, together = Path(folder, "alone"), Path(folder, "together")
+        alone.mkdir()
+        together.mkdir()
+        told, waited = asyncio.run(waits(alone, given.messages))
+        used, sampler = asyncio.run(processor_time(together, given.messages))
+    print_waits(told, waited)
+    print_processor_time(used, sampler)
+
+
+if __name__ == "__main__":
+    main()

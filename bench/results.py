@@ -1,0 +1,107 @@
+"""Results are kept, so that a later run can be compared: one file of JSON a run, named after when and which commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.report import aligned, number
+from tests.parts import find
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "bench"
+
+#: A judged figure that moved by less is the same figure on another day.
+NOISE = 0.1
+
+
+def about() -> dict[str, Any]:
+    """When, where and what was measured."""
+    return {
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "commit": _said_by("git", "describe", "--always", "--dirty", "--exclude=*"),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "postgresql": _postgresql(),
+    }
+
+
+def file_for(run: Mapping[str, Any]) -> Path:
+    """`build/bench/DATE-COMMIT.json`; without a commit (no git) the date alone."""
+    moment = str(run["at"]).translate(str.maketrans("T", "-", ":-Z"))
+    return KEPT / ("-".join(part for part in (moment, run["commit"]) if part) + ".json")
+
+
+def read(file: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document
+
+
+# -- two runs beside each other ----------------------------------------------------------------------------
+
+HEADINGS = ("measure", "was", "is", "change", "ratio was", "is", "change", "verdict")
+
+
+def comparison(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """The rows that both have, and what is different about the two runs themselves."""
+    before = {figure["name"]: figure for figure in old["figures"]}
+    rows = [_row(before[figure["name"]], figure) for figure in new["figures"] if figure["name"] in before]
+    differing = [
+        f"{name}: {old.get(name)} → {new.get(name)}"
+        for name in ("commit", "at", "cores", "system", "python", "sqlite", "postgresql", "short", "load")
+        if old.get(name) != new.get(name)
+    ]
+    return "\n".join([*aligned([HEADINGS, *rows]), "", *differing])
+
+
+def _row(old: Mapping[str, Any], new: Mapping[str, Any]) -> Sequence[str]:
+    verdict = new["verdict"] if old["verdict"] == new["verdict"] else f"{old['verdict']} → {new['verdict']}"
+    return (
+        new["name"],
+        f"{number(old['value'])} {old['unit']}".rstrip(),
+        f"{number(new['value'])} {new['unit']}".rstrip(),
+        _change(old["value"], new["value"]),
+        _ratio(old),
+        _ratio(new),
+        _change(old["ratio"], new["ratio"]),
+        verdict,
+    )
+
+
+def _ratio(figure: Mapping[str, Any]) -> str:
+    return "" if figure["ratio"] is None else f"{figure['ratio']:.2f}"
+
+
+def _change(old: float | None, new: float | None) -> str:
+    """In per cent, and `~` where that is no more than noise."""
+    if not old or new is None:
+        return ""
+    change = new / old - 1
+    return "~" if abs(change) < NOISE else f"{change:+.0%}"
+
+
+# -- what the machine says about itself --------------------------------------------------------------------
+
+
+def _postgresql() -> str | None:
+    initdb = find("initdb")
+    said = _said_by(str(initdb), "--version") if initdb else None
+    return said.rpartition(" ")[2] if said else None
+
+
+def _said_by(*command: str) -> str | None:
+    """The first line that a program prints, None where it is missing or fails."""
+    try:
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return ended.stdout.strip().partition("\n")[0] or None

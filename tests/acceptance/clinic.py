@@ -1,0 +1,89 @@
+"""A patient for `arvis doctor`: a data folder of a test's own, examined in this process, where looks are quick."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import secrets
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from arvis.cli.checks import examine
+from arvis.cli.checks.findings import Finding
+from arvis.cli.checks.scene import System
+from arvis.ports.store import Transaction
+from arvis.process.lock import DataFolder, hold_data_folder
+from arvis.store.database import Database
+from arvis.store.opening import bring_up_to_date, open_store
+from arvis.store.page_sums import sums_file
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+
+SYSTEM = System(python=sys.version_info[:3], encoding="utf-8")
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Patient:
+    """`config` is the text of its config.yaml; nothing of this process's environment reaches it."""
+
+    def __init__(self, folder: Path, config: str = "web: {port: 0}\n") -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.config = folder / "config.yaml"
+        self.config.write_text(config)
+        self.config.chmod(0o600)
+
+    @property
+    def database(self) -> Database:
+        return Database(self.data / "arvis.db", None, self.data)
+
+    def born(self, at: int | None = None) -> Patient:
+        """With a data folder and a database, made at this time (ms) and used by nobody since."""
+        self.data.mkdir(mode=0o700)
+        os.close(os.open(self.data / "lock", os.O_CREAT | os.O_RDWR, 0o600))
+        bring_up_to_date(self.database, now() if at is None else at)
+        self.database.file.chmod(0o600)
+        return self
+
+    def examined(self, environ: Mapping[str, str] | None = None, **system: Any) -> dict[str, Finding]:
+        """What is found, by check."""
+        found = examine(self.config, None, environ or {}, system=replace(SYSTEM, **system), now=now())
+        assert len({finding.id for finding in found}) == len(found)
+        assert all(finding.why and finding.fix for finding in found if finding.status != "ok"), found
+        return {finding.id: finding for finding in found}
+
+    def status(self, check: str, environ: Mapping[str, str] | None = None, **system: Any) -> str:
+        return str(self.examined(environ, **system)[check].status)
+
+    def sql(self, statement: str, *values: object) -> None:
+        """Change its rows by hand, which the sums of its pages would not forgive."""
+        with contextlib.closing(sqlite3.connect(self.database.file)) as connection, connection:
+            assert connection.execute(statement, values).rowcount != 0
+        sums_file(self.database.file).unlink(missing_ok=True)
+
+    def write(self, script: Callable[[Transaction], None]) -> None:
+        """Let the store change its rows."""
+        asyncio.run(self._write(script))
+
+    async def _write(self, script: Callable[[Transaction], None]) -> None:
+        ids = (f"{number:026d}" for number in itertools.count(secrets.randbelow(10**20)))
+        async with open_store(self.database, boot="test", new_id=lambda: next(ids)) as (store, _):
+            await store.write(script)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[DataFolder]:
+        """As if a daemon ran that nobody can reach."""
+        made = itertools.count(1)
+        with hold_data_folder(self.data, new_id=lambda: f"BOOT{next(made)}", new_key=lambda: "key") as folder:
+            yield folder

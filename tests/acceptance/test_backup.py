@@ -1,0 +1,111 @@
+"""Backup and restore as their user does them: beside the daemon, after its kill, and with a page that knows more than
+the restored database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+from tests.acceptance.daemon import Daemon, arvis
+from tests.acceptance.place import PATIENCE, Place, opened
+
+Done = subprocess.CompletedProcess[str]
+
+
+async def command(place: Place, *arguments: str) -> Done:
+    """The event loop goes on meanwhile: the model server lives on it."""
+    return await asyncio.to_thread(place.daemon.arvis, *arguments)
+
+
+def printed(done: Done) -> str:
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def complaint(done: Done, code: int) -> str:
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def asked(daemon: Daemon) -> list[str]:
+    with closing(sqlite3.connect(daemon.data / "arvis.db")) as connection:
+        return [text for (text,) in connection.execute("SELECT content FROM messages WHERE role = 'user' ORDER BY id")]
+
+
+def database_files(daemon: Daemon) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in daemon.data.glob("arvis.db*")}
+
+
+async def talk(place: Place, *texts: str) -> int:
+    """Say these and hear the answers; the number of the last one."""
+    last = 0
+    async with place.socket("web-x") as socket:
+        for text in texts:
+            await socket.say(text)
+            last = int((await socket.until("message"))["seq"])
+    return last
+
+
+def age(backup: Path) -> None:
+    """The next start finds that more than a day has gone by since."""
+    backup.rename(backup.with_name("arvis-20200101T000000Z.tar.gz"))
+
+
+async def until_backed_up(place: Place, number: int) -> None:
+    """Until so many backups are there; the daemon makes those that are due at a moment of its own."""
+    async with asyncio.timeout(PATIENCE):
+        while len((await place.call("GET", "/api/backups"))[1]["items"]) < number:  # noqa: ASYNC110 it is outside
+            await asyncio.sleep(0.05)
+
+
+async def test_the_worst_day(tmp_path: Path) -> None:
+    async with opened(tmp_path, {}) as place:
+        daemon = place.daemon
+        await talk(place, "one")
+        made = json.loads(printed(await command(place, "backup", "--json")))
+        assert Path(made["path"]).parent == daemon.data / "backups"
+        assert (made["messages"], made["missing"]) == (2, 0)
+        own = printed(await command(place, "backup", "mine.tar.gz"))
+        assert own == f"{tmp_path / 'mine.tar.gz'} holds 2 messages in 0.0 MB.\n"
+        assert "in use" in complaint(await command(place, "restore", made["name"]), 3)
+        last = await talk(place, "two", "three")
+
+        await asyncio.to_thread(daemon.kill)
+        left = database_files(daemon)
+        assert "holds 6 messages" in printed(await command(place, "backup", "mine.tar.gz"))
+        assert database_files(daemon) == left
+        listed = (await command(place, "restore")).stdout
+        assert re.search(rf"^{re.escape(made['name'])}  \S+ \S+ +2  ", listed, re.MULTILINE)
+        told = printed(await command(place, "restore", made["name"]))
+        [aside] = (daemon.data / "aside").iterdir()
+        assert f"{made['path']}, made " in told
+        assert f"The database that was there (6 messages) is kept in {aside}.\n" in told
+        assert asked(daemon) == ["one"]
+
+        age(Path(made["path"]))
+        await asyncio.to_thread(daemon.start)
+        await place.ask("after", "web-x")
+        async with place.socket("web-x", last_seq=last) as socket:
+            message = await socket.until("message")
+            assert message["seq"] > last
+            assert await socket.nothing_more()
+        await until_backed_up(place, 2)
+        await asyncio.to_thread(daemon.stop)
+        assert asked(daemon) == ["one", "after"]
+
+
+def test_what_cannot_be_done_is_told(tmp_path: Path) -> None:
+    nothing = complaint(arvis("backup", "--data", "data", cwd=tmp_path), 1)
+    assert nothing.startswith("There is no database ")
+    assert not (tmp_path / "data").exists()
+    (tmp_path / "file").write_bytes(b"no backup")
+    refused = complaint(arvis("restore", "file", "--data", "data", cwd=tmp_path), 1)
+    assert refused.startswith(f"{tmp_path / 'file'} cannot be restored\n  why: ")
+    postgres = {"ARVIS__DATABASE": "postgresql://nobody@127.0.0.1:1/none"}
+    assert "pg_dump" in complaint(arvis("backup", "--data", "data", cwd=tmp_path, environ=postgres), 1)

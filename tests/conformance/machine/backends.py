@@ -1,0 +1,210 @@
+"""The two databases as the machine drives them: one whole transaction at a time, with the claim that rides in it, as the
+product's store does, and with a commit that may fail.
+
+On PostgreSQL two transactions can also be run against each other (`race.py`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import psycopg
+from psycopg.rows import dict_row
+
+from arvis.domain.errors import DiskFull, StoreError
+from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.store import Transaction
+from arvis.store.database import Database
+from arvis.store.migrations import available, migrate
+from arvis.store.postgres import PostgresSession
+from arvis.store.scripts import claim_and_commit, run_script
+from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, Session, SqliteDialect, load_queries
+from arvis.store.sqlite_migration import SqliteTarget
+from arvis.store.sqlite_session import SqliteSession, connect
+from arvis.store.transaction import SqlTransaction
+from tests.conformance.databases import emptied
+from tests.conformance.machine.job_model import Call
+from tests.conformance.machine.loop import START
+
+Script = Callable[[Transaction], Any]
+
+
+class Fate(Enum):
+    """What becomes of a commit, or of a call to the outside."""
+
+    KEPT = "kept"
+    REFUSED = "refused"  # it did not happen, and its caller hears so
+    FULL = "full"  # it did not happen for now
+    LOST = "lost"  # it happened, and its caller hears that it failed
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a transaction came to: what its caller is told, the calls that count (none when nothing was kept), and
+    whether it left work for other processes."""
+
+    result: Any = None
+    error: BaseException | None = None
+    calls: Sequence[Call] = ()
+    left: bool = False
+
+
+class RecordedJobs:
+    """A `JobStore` that remembers what was asked of it."""
+
+    def __init__(self, jobs: JobStore) -> None:
+        self._jobs = jobs
+        self.calls: list[Call] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(self._call, name, getattr(self._jobs, name))
+
+    def _call(self, name: str, method: Callable[..., Any], *args: Any) -> Any:
+        result = method(*args)
+        self.calls.append(Call(name, args, result))
+        return result
+
+
+class RecordedTransaction:
+    """A transaction whose calls of the job store are remembered."""
+
+    def __init__(self, session: Session) -> None:
+        self._transaction = SqlTransaction(session)
+        self.recorded = RecordedJobs(self._transaction.jobs)
+        self.jobs = cast(JobStore, self.recorded)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transaction, name)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One script in one session. `commit` and `roll_back` are the session's."""
+
+    session: Session
+    commit: Callable[[], object]
+    roll_back: Callable[[], object]
+    fate: Fate = Fate.KEPT
+    committed: bool = field(default=False, init=False)
+
+    def run(self, script: Script, claimer: Claimer | None) -> Outcome:
+        """As the stores do it. What the database itself says (a deadlock) is raised."""
+        notices: Notices = self.session.notices
+        notices.clear()
+        transaction = RecordedTransaction(self.session)
+        outcome = Outcome()
+        try:
+            outcome.result = run_script(script, cast(Transaction, transaction))
+            claimed = claim_and_commit(claimer, notices, transaction.jobs, self._commit)
+            outcome.left = notices.heads > len(claimed)
+        except (psycopg.Error, sqlite3.Error):
+            self.roll_back()
+            raise
+        except BaseException as error:  # noqa: BLE001 whatever a script throws is its caller's
+            outcome.error = error
+        if self.committed:
+            outcome.calls = transaction.recorded.calls
+        else:
+            self.roll_back()
+        return outcome
+
+    def _commit(self) -> None:
+        if self.fate is Fate.REFUSED:
+            raise StoreError("refused")
+        if self.fate is Fate.FULL:
+            raise DiskFull("full")
+        self.commit()
+        self.committed = True
+        if self.fate is Fate.LOST:
+            raise StoreError("the answer was lost")
+
+
+class Backend(Protocol):
+    """One database."""
+
+    def write(self, script: Script, claimer: Claimer | None, fate: Fate) -> Outcome: ...
+
+    def read(self, script: Script) -> Any: ...
+
+    def rows(self, query: str) -> Sequence[Row]:
+        """For the eyes of the invariants."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class SqliteBackend:
+    """A database in memory."""
+
+    def __init__(self, new_id: IdMaker) -> None:
+        self._connection = connect(Path(":memory:"), writing=True)
+        migrate(SqliteTarget(connection=self._connection, now=START, back_up=lambda _: None), available())
+        queries = load_queries(SqliteDialect())
+        self._session = SqliteSession(connection=self._connection, queries=queries, new_id=new_id)
+
+    def write(self, script: Script, claimer: Claimer | None, fate: Fate) -> Outcome:
+        self._connection.execute("BEGIN IMMEDIATE")
+        commit = partial(self._connection.execute, "COMMIT")
+        roll_back = partial(self._connection.execute, "ROLLBACK")
+        return Attempt(self._session, commit, roll_back, fate).run(script, claimer)
+
+    def read(self, script: Script) -> Any:
+        return script(SqlTransaction(self._session))
+
+    def rows(self, query: str) -> Sequence[Row]:
+        return self._connection.execute(query).fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class PostgresBackend:
+    """A database on a server. `sessions` are two, so that two transactions can be open at once."""
+
+    def __init__(self, url: str, new_id: IdMaker) -> None:
+        emptied(Database(Path("unused"), url, Path("unused")))
+        self.queries = load_queries(PostgresDialect())
+        self._eyes = psycopg.connect(url, row_factory=dict_row, autocommit=True)
+        self.sessions = [
+            PostgresSession(connection=psycopg.connect(url, row_factory=dict_row), queries=self.queries, new_id=new_id)
+            for _ in range(2)
+        ]
+        for session in self.sessions:
+            session.connection.execute("SET deadlock_timeout = '20ms'")
+            session.connection.commit()
+
+    def write(self, script: Script, claimer: Claimer | None, fate: Fate) -> Outcome:
+        connection = self.sessions[0].connection
+        return Attempt(self.sessions[0], connection.commit, connection.rollback, fate).run(script, claimer)
+
+    def read(self, script: Script) -> Any:
+        try:
+            return script(SqlTransaction(self.sessions[0]))
+        finally:
+            self.sessions[0].connection.rollback()
+
+    def rows(self, query: str) -> Sequence[Row]:
+        return self._eyes.execute(query.encode()).fetchall()
+
+    def is_blocked(self, pid: int) -> bool:
+        """Whether the session of this server process waits for another one's lock."""
+        found = self._eyes.execute("SELECT cardinality(pg_blocking_pids(%s)) > 0 AS blocked", (pid,)).fetchone()
+        return found is not None and found["blocked"]
+
+    def close(self) -> None:
+        for connection in (self._eyes, *(session.connection for session in self.sessions)):
+            connection.close()
+
+
+@contextmanager
+def database_of(url: str | None, new_id: IdMaker) -> Iterator[Backend]:
+    """SQLite, or PostgreSQL at this address, which is emptied."""
+    with closing(SqliteBackend(new_id) if url is None else PostgresBackend(url, new_id)) as backend:
+        yield backend

@@ -1,0 +1,79 @@
+"""After the storm: nothing fails any more, and everything that was accepted must come to its end."""
+
+from __future__ import annotations
+
+from tests.conformance.machine.invariants import check
+from tests.conformance.machine.job_model import LIVE
+from tests.conformance.machine.process import LEASE_SECONDS, OWNER_IN_PERSON
+from tests.conformance.machine.tables import FINAL, OPEN, Rows, demand
+from tests.conformance.machine.town import Town
+
+NODE = "node-1"
+#: More than any history needs: looks at the clock, and commits between two of them.
+LOOKS, COMMITS = 1_000, 5_000
+#: In seconds: after so long the lease of a dead process is over.
+LEASE_IS_OVER = LEASE_SECONDS + 1.0
+
+
+def come_to_rest(town: Town) -> None:
+    """Every process wakes, every event is brought once more, every question is answered."""
+    for process in town.processes.values():
+        process.frozen = False
+    town.rest()
+    drain(town)
+    nothing_is_forgotten(town)
+    if NODE not in town.processes:
+        town.start(NODE)
+    for event in town.records.events:
+        town.bring(town.processes[NODE], event)
+    for _ in range(LOOKS):
+        drain(town)
+        rows = check(town)
+        if not (left := unended(rows)):
+            break
+        answer_everything(town, rows)
+        town.pass_time(max(LEASE_IS_OVER, until_something_is_due(town, rows)))
+    demand(not left, f"never ends: {left}")
+    demand(all(event.message_id for event in town.records.events), "an event was never taken")
+
+
+def drain(town: Town) -> None:
+    """Let happen all that waits, in order."""
+    for _ in range(COMMITS):
+        if not town.waiting:
+            return
+        town.proceed(town.waiting[0])
+    demand(False, "it never comes to rest")
+
+
+def nothing_is_forgotten(town: Town) -> None:
+    """Once all has happened that waited, whatever may run does: no time had to pass for it."""
+    check(town)
+    if any(not process.stopping for process in town.processes.values()):
+        ready = [job.id for job in town.jobs.claimable()]
+        demand(not ready, f"could run, and nobody runs it: {ready}")
+
+
+def until_something_is_due(town: Town, rows: Rows) -> float:
+    """In seconds: the soonest job that rests, or question with a deadline."""
+    open_waits = [row["expires_at"] for row in rows.waits.values() if row["answered_at"] is None]
+    due = [at for at in (town.jobs.next_due(), *open_waits) if at is not None]
+    return (min(due, default=0) - town.wall.now) / 1000
+
+
+def answer_everything(town: Town, rows: Rows) -> None:
+    process = town.processes[NODE]
+    for wait in rows.waits.values():
+        if wait["answered_at"] is None and wait["kind"] in {"approval", "review", "user"}:
+            process.do(process.operations.answer_wait(wait["id"], town.word_about(wait, "approve"), OWNER_IN_PERSON))
+    town.rest()
+    drain(town)
+
+
+def unended(rows: Rows) -> list[str]:
+    """Whatever is not at its end."""
+    return [
+        *(row["id"] for row in rows.asked if row["status"] not in FINAL),
+        *(row["id"] for row in rows.jobs.values() if row["status"] in LIVE),
+        *(row["id"] for row in rows.executions.values() if row["status"] in OPEN),
+    ]

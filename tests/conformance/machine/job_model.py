@@ -1,0 +1,291 @@
+"""The job store as plain dictionaries: what queue.md says, without SQL. Every call that a committed transaction made is
+seen here, too, and must have had the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.domain.ids import first_id_at
+from arvis.domain.jobs import (
+    CRASH_DELAYS,
+    SUSPECT_ALONE_MS,
+    SUSPECT_CRASHES,
+    SUSPECT_REST_MS,
+    Done,
+    Failed,
+    HandedBack,
+    Job,
+    NewJob,
+    Outcome,
+    Pool,
+    Retry,
+    Snooze,
+    pool_of,
+    rank_of,
+)
+from arvis.ports.job_store import AddedJob, Slots
+
+LIVE = {"pending", "running"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a `JobStore`, and what it returned."""
+
+    name: str
+    args: tuple[Any, ...]
+    result: Any
+
+
+@dataclass(slots=True)
+class ModelJob:
+    id: str
+    new: NewJob
+    lane: str
+    rank: int
+    run_at: int
+    key: str | None
+    status: str = "pending"
+    claimable: bool = False
+    attempts: int = 0
+    crashes: int = 0
+    claim: int = 0
+    owner: str | None = None
+    node: str | None = None
+    lease_until: int = 0
+    started_at: int = 0
+    finished_at: int | None = None
+    merged_into: str | None = None
+
+    @property
+    def pool(self) -> Pool:
+        return pool_of(self.new.kind, self.new.priority)
+
+    def held_by(self, claim: Job) -> bool:
+        return self.status == "running" and (self.owner, self.claim) == (claim.owner, claim.claim)
+
+
+@dataclass(slots=True)
+class JobModel:
+    """`jobs` by id, and for each lane its live jobs in order."""
+
+    jobs: dict[str, ModelJob] = field(default_factory=dict)
+    lanes: dict[str, list[ModelJob]] = field(default_factory=dict)
+
+    def see(self, call: Call, *, alone: bool) -> None:
+        """Do the same and compare. Beside another transaction (not `alone`) a claim may have found less than all there
+        was, and what was only read may be older."""
+        if call.name == "claim" and not alone:
+            self._see_some_claims(*call.args, result=call.result)
+        elif alone or call.name not in {"next_due", "live_of_execution", "head_of_lane"}:
+            seen: Callable[..., None] = getattr(self, f"_see_{call.name}")
+            seen(*call.args, result=call.result)
+
+    # -- what can be asked ---------------------------------------------------------------------------------
+
+    def holds(self, claim: Job) -> bool:
+        return claim.id in self.jobs and self.jobs[claim.id].held_by(claim)
+
+    def next_due(self) -> int | None:
+        heads = (lane[0] for lane in self.lanes.values())
+        return min((head.run_at for head in heads if head.status == "pending" and not head.claimable), default=None)
+
+    def claimable(self) -> list[ModelJob]:
+        """Heads that wait for nothing but a slot, in the order in which they are claimed."""
+        heads = (lane[0] for lane in self.lanes.values())
+        return sorted((h for h in heads if h.status == "pending" and h.claimable), key=lambda job: (job.rank, job.id))
+
+    def ready(self, job: ModelJob) -> int:
+        """The value of the column `ready`."""
+        if job.status not in LIVE or self.lanes[job.lane][0] is not job:
+            return 0
+        return 3 if job.status == "running" else 1 if job.claimable else 2
+
+    # -- calls ---------------------------------------------------------------------------------------------
+
+    def _see_lock(self, lanes: Sequence[str], *, result: None) -> None:
+        """Changes nothing."""
+
+    def _see_get(self, job_id: str, *, result: Job | None) -> None:
+        """Read without a lock: it may be older."""
+
+    def _see_held(self, claim: Job, *, result: bool) -> None:
+        assert result == self.holds(claim), f"held {claim.id}"
+
+    def _see_next_due(self, *, result: int | None) -> None:
+        assert result == self.next_due()
+
+    def _see_live_of_execution(self, execution_id: str, *, result: list[Job]) -> None:
+        live = {job.id for job in self.jobs.values() if job.status in LIVE and job.new.execution_id == execution_id}
+        assert {job.id for job in result} == live
+
+    def _see_head_of_lane(self, lane: str, *, result: Job | None) -> None:
+        head = self.lanes[lane][0] if lane in self.lanes else None
+        assert (result and result.id) == (head and head.id)
+
+    def _see_add(self, new: NewJob, now: int, *, result: AddedJob) -> None:
+        known = next((job for job in self.jobs.values() if new.key is not None and job.key == new.key), None)
+        assert result.created == (known is None)
+        if known is not None:
+            assert result.id == known.id
+            return
+        lane = new.lane if new.lane is not None else f"job:{result.id}"
+        run_at = now if new.run_at is None else new.run_at
+        job = ModelJob(result.id, new, lane, rank_of(new.priority, now), run_at, new.key)
+        self.jobs[job.id] = job
+        self._join(job, now)
+
+    def _see_claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int, *, result: list[Job]) -> None:
+        ready = self.claimable()
+        background = [job for job in ready if job.pool is Pool.BACKGROUND][: slots.background]
+        work = [job for job in ready if job.pool is Pool.INTERACTIVE or job in background][: slots.work]
+        deliveries = [job for job in ready if job.pool is Pool.DELIVERY][: slots.delivery]
+        picked = sorted(work + deliveries, key=lambda job: (job.rank, job.id))
+        assert [job.id for job in result] == [job.id for job in picked], "claimed"
+        assert [job.followers for job in result] == [len(self.lanes[job.lane]) - 1 for job in picked]
+        self._claim(result, owner, node, now, lease_until)
+
+    def _see_some_claims(
+        self, slots: Slots, owner: str, node: str, now: int, lease_until: int, *, result: list[Job]
+    ) -> None:
+        ready = {job.id for job in self.claimable()}
+        assert {job.id for job in result} <= ready, "claimed what nobody may claim"
+        pools = [self.jobs[job.id].pool for job in result]
+        assert pools.count(Pool.DELIVERY) <= slots.delivery
+        assert pools.count(Pool.BACKGROUND) <= slots.background
+        assert len(pools) - pools.count(Pool.DELIVERY) <= slots.work
+        self._claim(result, owner, node, now, lease_until)
+
+    def _see_extend(self, job_ids: Sequence[str], owner: str, lease_until: int, *, result: set[str]) -> None:
+        held = {job_id for job_id in job_ids if job_id in self.jobs and self._runs_for(job_id, owner)}
+        assert result == held, "renewed"
+        for job_id in held:
+            self.jobs[job_id].lease_until = lease_until
+
+    def _see_settle(self, claim: Job, outcome: Outcome, now: int, *, result: bool) -> None:
+        assert result == self.holds(claim), f"settled {claim.id} without holding it, or not though it was held"
+        if not result:
+            return
+        job = self.jobs[claim.id]
+        match outcome:
+            case Done():
+                self._end(job, "done", now)
+            case Failed():
+                self._end(job, "failed", now)
+            case Retry(run_at=run_at):
+                job.attempts += 1
+                self._rest(job, run_at, now)
+            case Snooze(run_at=run_at):
+                self._rest(job, run_at, now)
+            case HandedBack():
+                self._rest(job, now, now)
+
+    def _see_rescue(self, node: str, boot: str, now: int, *, result: list[Job]) -> None:
+        running = [job for job in self.jobs.values() if job.status == "running"]
+        lost = [job for job in running if job.lease_until < now or (job.node == node and job.owner != boot)]
+        assert {job.id for job in result} == {job.id for job in lost}, "rescued"
+        for job in lost:
+            delay = CRASH_DELAYS[job.crashes] if job.crashes < len(CRASH_DELAYS) else 0
+            job.crashes += 1
+            self._rest(job, now + 1000 * delay, now)
+
+    def _see_hold_suspects(self, now: int, *, result: None) -> None:
+        running = [job for job in self.jobs.values() if job.status == "running" and job.crashes >= SUSPECT_CRASHES]
+        alone = all(job.started_at <= now - SUSPECT_ALONE_MS for job in running)
+        heads = (lane[0] for lane in self.lanes.values())
+        due = [h for h in heads if h.status == "pending" and not h.claimable and h.run_at <= now]
+        suspects = sorted((h for h in due if h.crashes >= SUSPECT_CRASHES), key=lambda job: (job.run_at, job.id))
+        for held_back in suspects[1:] if alone else suspects:
+            held_back.run_at = now + SUSPECT_REST_MS
+
+    def _see_wake(self, now: int, *, result: int) -> None:
+        heads = (lane[0] for lane in self.lanes.values())
+        woken = [h for h in heads if h.status == "pending" and not h.claimable and h.run_at <= now]
+        assert result == len(woken), "woken"
+        for head in woken:
+            head.claimable = True
+
+    def _see_cancel(self, job_id: str, now: int, *, result: Job | None) -> None:
+        job = self.jobs.get(job_id)
+        live = job is not None and job.status in LIVE
+        assert (result is not None) == live, "cancelled"
+        if job is not None and live:
+            self._end(job, "cancelled", now)
+
+    def _see_requeue(self, job_id: str, now: int, *, result: Job | None) -> None:
+        job = self.jobs.get(job_id)
+        failed = job is not None and job.status == "failed"
+        assert (result is not None) == failed, "requeued"
+        if job is not None and failed:
+            job.status, job.attempts, job.crashes, job.finished_at = "pending", 0, 0, None
+            job.rank, job.run_at = rank_of(job.new.priority, now), now
+            self._join(job, now)
+
+    def _see_delete(self, job_id: str, *, result: bool) -> None:
+        over = job_id in self.jobs and self.jobs[job_id].status not in LIVE
+        assert result == over, "deleted"
+        if over:
+            del self.jobs[job_id]
+
+    def _see_fold(self, claim: Job, max_jobs: int, max_tokens: int, now: int, *, result: list[Job]) -> None:
+        folded = self._foldable(claim, max_jobs, max_tokens)
+        assert [job.id for job in result] == [job.id for job in folded], "folded"
+        for job in folded:
+            self._end(job, "done", now)
+            job.merged_into = claim.id
+
+    def _see_prune(self, before: int, limit: int, *, result: int) -> None:
+        ended = (job for job in self.jobs.values() if job.finished_at is not None and job.finished_at < before)
+        old = sorted(job.id for job in ended if job.id < first_id_at(before))[:limit]
+        assert result == len(old), "pruned"
+        for job_id in old:
+            del self.jobs[job_id]
+
+    # -- what they do --------------------------------------------------------------------------------------
+
+    def _runs_for(self, job_id: str, owner: str) -> bool:
+        return self.jobs[job_id].status == "running" and self.jobs[job_id].owner == owner
+
+    def _claim(self, claimed: Sequence[Job], owner: str, node: str, now: int, lease_until: int) -> None:
+        for claim in claimed:
+            job = self.jobs[claim.id]
+            job.started_at = now
+            job.status, job.owner, job.node, job.lease_until = "running", owner, node, lease_until
+            job.claim += 1
+            assert (claim.claim, claim.owner) == (job.claim, owner)
+            assert (claim.attempts, claim.crashes) == (job.attempts, job.crashes)
+
+    def _foldable(self, claim: Job, max_jobs: int, max_tokens: int) -> list[ModelJob]:
+        if not self.holds(claim) or self.jobs[claim.id].new.principal_id is None:
+            return []
+        head, *followers = self.lanes[claim.lane]
+        tokens, folded = head.new.tokens, list[ModelJob]()
+        for job in followers[: max_jobs - 1]:
+            tokens += job.new.tokens
+            same = (job.new.kind, job.new.principal_id) == (head.new.kind, head.new.principal_id)
+            if not same or job.claim or tokens > max_tokens:
+                break
+            folded.append(job)
+        return folded
+
+    def _join(self, job: ModelJob, now: int) -> None:
+        lane = self.lanes.setdefault(job.lane, [])
+        lane.append(job)
+        job.claimable = lane[0] is job and job.run_at <= now
+
+    def _rest(self, job: ModelJob, run_at: int, now: int) -> None:
+        job.status, job.owner, job.run_at, job.claimable = "pending", None, run_at, run_at <= now
+
+    def _end(self, job: ModelJob, status: str, now: int) -> None:
+        job.status, job.owner, job.claimable, job.finished_at = status, None, False, now
+        if job.new.key_live:
+            job.key = None
+        lane = self.lanes[job.lane]
+        was_head = lane[0] is job
+        lane.remove(job)
+        if not lane:
+            del self.lanes[job.lane]
+        elif was_head:
+            lane[0].claimable = lane[0].run_at <= now

@@ -1,0 +1,337 @@
+"""One process of the product: the real queue, flow, engine and deliverer on a loop of its own. Only its store and its calls
+to the outside wait for the test, which says what happens next and what becomes of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+from arvis.bus import EventBus
+from arvis.delivery import Deliverer
+from arvis.domain.errors import LeaseLost, StoreError, UsageError
+from arvis.domain.events import JobSettled
+from arvis.domain.jobs import (
+    POISON_CRASHES,
+    Done,
+    Failed,
+    GiveUp,
+    Job,
+    JobKind,
+    NotBefore,
+    Retry,
+    Settled,
+    Snooze,
+    TryAgain,
+    Verdict,
+)
+from arvis.domain.messages import Delivery, Principal, PrincipalRole
+from arvis.graph import lifecycle
+from arvis.graph.decisions import Graph
+from arvis.graph.engine import Engine
+from arvis.message_flow import MessageFlow
+from arvis.operations import StoreOperations
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.inbox import Inbox
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Store, Transaction
+from arvis.queue.patience import PatientStore
+from arvis.queue.policy import RetryPolicy
+from arvis.queue.queue import Handler, Queue
+from arvis.routing import Router
+from tests.conformance.machine.backends import Fate, Script
+from tests.conformance.machine.loop import HandLoop, ProcessClock, WallClock
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+PLATFORM, BOT = "chat", "main"
+OWNER = "owner"
+OWNER_IN_PERSON = Principal("p-owner", PLATFORM, OWNER, OWNER, PrincipalRole.OWNER)
+LEASE_SECONDS = 30
+#: Kinds of jobs that the test adds itself, with a payload that says what becomes of them.
+PLAIN = (JobKind.CRON, JobKind.WEBHOOK, JobKind.HEARTBEAT)
+
+#: The job whose task this is.
+JOB: ContextVar[Job | None] = ContextVar("job", default=None)
+
+
+class Died(BaseException):
+    """What a dead process would have done next. Not an `Exception`: nothing in the product may catch it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """A transaction that waits to be run."""
+
+    process: Process
+    script: Script
+    future: asyncio.Future[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errand:
+    """A call to the outside that waits to be made, for a claim of a job. `refusal` makes the error that tells of a
+    failure."""
+
+    process: Process
+    what: str
+    future: asyncio.Future[None]
+    job: Job | None
+    refusal: Callable[[Fate], Exception]
+
+
+class Desk(Protocol):
+    """Where everything waits, and what is known outside of all processes."""
+
+    def wait(self, something: Write | Errand) -> None: ...
+
+    def read(self, script: Script) -> Any: ...
+
+    def entered(self, job: Job) -> None:
+        """The handler of a job begins."""
+        ...
+
+    def broke(self, what: str) -> None:
+        """Something happened that never may."""
+        ...
+
+
+class Process:
+    """From its start to its death. `graphs` are made for each process, because they call the outside through it."""
+
+    def __init__(
+        self,
+        *,
+        boot: str,
+        node: str,
+        wall: WallClock,
+        desk: Desk,
+        new_id: Callable[[], str],
+        graphs: Callable[[Process], Mapping[str, Graph]],
+        safe_resend: bool,
+    ) -> None:
+        self.boot = boot
+        self.node = node
+        self.loop = HandLoop()
+        self.loop.set_exception_handler(self._complain)
+        self.clock = ProcessClock(self.loop, wall)
+        self.alive = True
+        self.frozen = False
+        self.stopping = False
+        self.stopped = False
+        self.news = asyncio.Event()
+        self.claimer: Claimer | None = None
+        self.safe_resend = safe_resend
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._desk = desk
+        self.store = cast(Store, WaitingStore(self, desk))
+        self._bus = EventBus()
+        self.flow = self._flow(graphs(self), new_id)
+        self.operations = StoreOperations(store=self.store, bus=self._bus, clock=self.clock)
+        self.queue: Queue | None = None
+        self.do(self._start())
+
+    def _flow(self, graphs: Mapping[str, Graph], new_id: Callable[[], str]) -> MessageFlow:
+        engine = Engine(
+            store=PatientStore(store=self.store, clock=self.clock),
+            graphs=graphs,
+            clock=self.clock,
+            bus=self._bus,
+            new_id=new_id,
+        )
+        router = Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {OWNER}})
+        return MessageFlow(
+            admit=lambda: None, store=self.store, router=router, engine=engine, bus=self._bus, clock=self.clock
+        )
+
+    async def _start(self) -> None:
+        platform = Platform(self)
+        deliverer = Deliverer(store=self.store, connectors={(PLATFORM, BOT): platform}, clock=self.clock)
+        plain = dict.fromkeys(PLAIN, cast(Handler, PlainHandler(self.store, self.clock)))
+        handlers: dict[JobKind, Handler] = {
+            JobKind.MESSAGE: self.flow,
+            JobKind.ADVANCE: self.flow,
+            JobKind.DELIVER: deliverer,
+            **plain,
+        }
+        queue = Queue(
+            store=self.store,
+            clock=self.clock,
+            policy=RetryPolicy(max_attempts=3, unit_ms=60_000, random=lambda: 0.5),
+            handlers={kind: WatchedHandler(handler, self._desk) for kind, handler in handlers.items()},
+            expire=lifecycle.expire,
+            workers=2,
+            delivery_workers=2,
+            lease_seconds=LEASE_SECONDS,
+            boot=self.boot,
+            node=self.node,
+        )
+        self._bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
+        self.queue = queue
+        self.do(queue.watch())
+        await queue.start()
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> None:
+        """In a task of this process."""
+        task = self.loop.create_task(_told(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def rest(self) -> None:
+        if self.alive and not self.frozen:
+            self.loop.rest()
+
+    def look(self) -> None:
+        if self.queue is not None:
+            self.loop.call_soon(self.queue.look)
+
+    def stop(self, drain_seconds: float) -> None:
+        if self.queue is not None and not self.stopping:
+            self.stopping = True
+            self.do(self._stop(self.queue, drain_seconds))
+
+    async def _stop(self, queue: Queue, drain_seconds: float) -> None:
+        await queue.stop(drain_seconds)
+        self.stopped = True
+
+    def die(self) -> None:
+        """Whatever its tasks would still do, they cannot."""
+        self.alive = False
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.rest()
+        self.loop.close()
+
+    async def outside(self, what: str, refusal: Callable[[Fate], Exception]) -> None:
+        """Call the outside: it happens when the test says so."""
+        self._check()
+        errand = Errand(self, what, self.loop.create_future(), JOB.get(), refusal)
+        self._desk.wait(errand)
+        await errand.future
+
+    def _check(self) -> None:
+        if not self.alive:
+            raise Died
+
+    def _complain(self, _loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        if self.alive and not isinstance(context.get("exception"), Died):
+            self._desk.broke(f"{context.get('message')}: {context.get('exception')!r}")
+
+
+async def _told(work: Coroutine[Any, Any, Any]) -> None:
+    """What a person or a platform may hear instead of an answer is no defect."""
+    with suppress(UsageError, StoreError):
+        await work
+
+
+class WaitingStore:
+    """`Store` whose writes wait to be run. What is read is what is true at once."""
+
+    shared = True
+
+    def __init__(self, process: Process, desk: Desk) -> None:
+        self._process = process
+        self._desk = desk
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self._check()
+        write = Write(self._process, lambda tx: script(tx, *args, **kwargs), self._process.loop.create_future())
+        self._desk.wait(write)
+        result: R = await write.future
+        return result
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self._check()
+        result: R = self._desk.read(lambda tx: script(tx, *args, **kwargs))
+        return result
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._process.claimer = claimer
+
+    async def wait_for_change(self, timeout: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout):
+                await self._process.news.wait()
+        except TimeoutError:
+            return False
+        self._process.news.clear()
+        return True
+
+    def _check(self) -> None:
+        if not self._process.alive:
+            raise Died
+
+
+class WatchedHandler:
+    """Tells of every job that begins, and lets its calls to the outside know whose they are."""
+
+    def __init__(self, handler: Handler, desk: Desk) -> None:
+        self._handler = handler
+        self._desk = desk
+        self.postponed = handler.postponed
+        self.announce = handler.announce
+
+    async def run(self, job: Job) -> Verdict:
+        JOB.set(job)
+        self._desk.entered(job)
+        return await self._handler.run(job)
+
+
+class PlainHandler:
+    """Does with a job what its payload says."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def run(self, job: Job) -> Verdict:
+        match job.payload["does"]:
+            case "again":
+                return TryAgain("no")
+            case "rest" if job.claim < POISON_CRASHES:
+                return NotBefore(20, "busy")
+            case "give up":
+                return GiveUp("no", "no")
+            case "throw":
+                raise ValueError("no")
+        await self._store.write(self._settle, job)
+        return Settled()
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        """Nothing hangs on it."""
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        """Nobody waits for it."""
+
+    def _settle(self, tx: Transaction, job: Job) -> None:
+        if not tx.jobs.settle(job, Done(), self._clock.now()):
+            raise LeaseLost("taken away")
+
+
+class Platform:
+    """The chat platform as this process reaches it."""
+
+    platform = PLATFORM
+    name = BOT
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self.capabilities = Capabilities(safe_resend=process.safe_resend)
+
+    async def run(self, inbox: Inbox) -> None:
+        """Events come from the test."""
+
+    async def send(self, delivery: Delivery) -> Receipt:
+        await self._process.outside(f"send {delivery.id}", _send_error)
+        return Receipt(f"p-{delivery.id}")
+
+
+def _send_error(fate: Fate) -> Exception:
+    """A send that failed for certain, or perhaps."""
+    return SendError("no", uncertain=fate is Fate.LOST)

@@ -1,0 +1,118 @@
+"""Two transactions at once on PostgreSQL: the first stands still after some of its statements while the second runs to its
+end or to a lock, then both go on. Deterministic as far as a server is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from psycopg.rows import DictRow
+
+from arvis.ports.job_store import Claimer
+from arvis.store.postgres import AGAIN, PostgresSession
+from tests.conformance.machine.backends import Attempt, Outcome, PostgresBackend, Script
+
+#: In seconds. Nothing here takes long unless it is broken.
+PATIENCE = 30.0
+ATTEMPTS = 20
+
+
+@dataclass(slots=True)
+class Race:
+    """What both came to, in the order in which they were given; `first_won` says which was committed first."""
+
+    outcomes: list[Outcome]
+    first_won: bool
+    deadlocks: int
+
+
+class PausingSession(PostgresSession):
+    """Stands still after so many statements, until it is let go."""
+
+    def __init__(self, backend: PostgresBackend, pause: int) -> None:
+        connection = backend.sessions[0].connection
+        super().__init__(connection=connection, queries=backend.queries, new_id=backend.sessions[0].new_id)
+        self._left = pause
+        self.still = threading.Event()
+        self.go = threading.Event()
+
+    def _run(self, query: str, parameters: Mapping[str, Any]) -> psycopg.Cursor[DictRow]:
+        if self._left == 0:
+            self.still.set()
+            self.go.wait(PATIENCE)
+        self._left -= 1
+        return super()._run(query, parameters)
+
+
+@dataclass(slots=True)
+class Runner:
+    """One of the two, in a thread of its own. A deadlock or a lost race for a unique key runs it again, as in the
+    store."""
+
+    session: PostgresSession
+    script: Script
+    claimer: Claimer | None
+    finish: list[Runner]
+    outcome: Outcome = field(default_factory=Outcome)
+    deadlocks: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        connection = self.session.connection
+        try:
+            for _ in range(ATTEMPTS):
+                try:
+                    self.outcome = Attempt(self.session, self._commit, connection.rollback).run(
+                        self.script, self.claimer
+                    )
+                except AGAIN as error:
+                    self.deadlocks += isinstance(error, psycopg.errors.DeadlockDetected)
+                else:
+                    return
+        finally:
+            self.ended.set()
+
+    def _commit(self) -> None:
+        self.session.connection.commit()
+        self.finish.append(self)
+
+
+def raced(
+    backend: PostgresBackend,
+    first: tuple[Script, Claimer | None],
+    second: tuple[Script, Claimer | None],
+    pause: int,
+) -> Race:
+    finish: list[Runner] = []
+    pausing = PausingSession(backend, pause)
+    leader = Runner(pausing, *first, finish)
+    follower = Runner(backend.sessions[1], *second, finish)
+    threads = [threading.Thread(target=leader.run)]
+    threads[0].start()
+    _until(lambda: pausing.still.is_set() or leader.ended.is_set())
+    threads.append(threading.Thread(target=follower.run))
+    threads[1].start()
+    pid = follower.session.connection.info.backend_pid
+    _until(lambda: follower.ended.is_set() or backend.is_blocked(pid))
+    pausing.go.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    return Race(
+        [leader.outcome, follower.outcome],
+        finish.index(leader) < finish.index(follower) if len(finish) == 2 else True,
+        leader.deadlocks + follower.deadlocks,
+    )
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """The server tells of a lock to those who ask."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError("a transaction neither ends nor waits")
+        time.sleep(0.0005)

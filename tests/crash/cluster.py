@@ -1,0 +1,135 @@
+"""The processes of an episode, however many: one daemon that does everything is the cluster of one.
+
+Each process has a data folder, a port and a log of its own; on a shared database they do one work together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.crash.daemon import Daemon, free_port, write_config
+from tests.crash.lives import Lives
+
+#: What a process of each kind does; None is everything.
+ROLES = {"daemon": None, "web": "web", "worker": "workers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many processes of each kind: whole daemons, or web processes and workers apart. Several need a database
+    that they can share."""
+
+    daemons: int = 1
+    webs: int = 0
+    workers: int = 0
+
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Kind and name of each process."""
+        counts = {"daemon": self.daemons, "web": self.webs, "worker": self.workers}
+        return [
+            (kind, kind if count == 1 else f"{kind}-{number}")
+            for kind, count in counts.items()
+            for number in range(1, count + 1)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What all processes share: how the program is started (`command`, `code`, as `Daemon` says), where their
+    folders lie, the database (None: SQLite, for one process), the model, the key of the API, the lease in seconds
+    (None: the daemon's own), what stands for one process."""
+
+    command: Sequence[str]
+    code: Path
+    folder: Path
+    database: str | None
+    model_url: str
+    api_key: str
+    lease: float | None = None
+    daemon: Callable[..., Daemon] = Daemon
+
+
+class Cluster:
+    """Starts, strikes and stops its processes. `addresses` are those of the web servers."""
+
+    def __init__(self, *, site: Site, shape: Shape, lives: Lives) -> None:
+        self._site = site
+        self.lives = lives
+        self.addresses: dict[str, str] = {}
+        self.daemons = [self._daemon(kind, name) for kind, name in shape.places]
+
+    def _daemon(self, kind: str, name: str) -> Daemon:
+        site, port = self._site, free_port()
+        folder = site.folder / name
+        folder.mkdir()
+        write_config(
+            folder / "config.yaml",
+            port=port,
+            api_key=site.api_key,
+            model_url=site.model_url,
+            database=site.database,
+            model_key=name,
+            lease_seconds=site.lease,
+        )
+        if kind != "worker":
+            self.addresses[name] = f"http://127.0.0.1:{port}"
+        return site.daemon(
+            command=site.command,
+            code=site.code,
+            folder=folder,
+            config=folder / "config.yaml",
+            name=name,
+            roles=ROLES[kind],
+            lives=self.lives,
+        )
+
+    def named(self, name: str) -> Daemon:
+        return next(daemon for daemon in self.daemons if daemon.name == name)
+
+    def some(self, rng: Random) -> list[Daemon]:
+        """Mostly one of them, sometimes several, rarely all."""
+        if rng.random() < 0.75:
+            return [rng.choice(self.daemons)]
+        return rng.sample(self.daemons, rng.randint(1, len(self.daemons)))
+
+    async def start(self) -> list[Daemon]:
+        """Start the next life of each that has none; those that were started."""
+        dead = [daemon for daemon in self.daemons if not daemon.alive]
+        await asyncio.gather(*(daemon.start() for daemon in dead))
+        return dead
+
+    async def ready(self) -> None:
+        await _all(daemon.ready() for daemon in self.daemons)
+
+    async def a_death(self) -> None:
+        """Wait until one of them that was killed is gone."""
+        deaths = [asyncio.create_task(daemon.dead()) for daemon in self.daemons]
+        try:
+            done, _ = await asyncio.wait(deaths, return_when=asyncio.FIRST_COMPLETED)
+            for death in done:
+                death.result()
+        finally:
+            for death in deaths:
+                death.cancel()
+
+    async def stop(self) -> None:
+        await _all(daemon.stop() for daemon in self.daemons)
+
+    async def close(self) -> None:
+        for daemon in self.daemons:
+            await daemon.close()
+
+    def complaints(self) -> list[str]:
+        return list(dict.fromkeys(line for daemon in self.daemons for line in daemon.complaints()))
+
+
+async def _all(waiting: Iterable[Awaitable[None]]) -> None:
+    """Wait for all to their end, then raise the first failure."""
+    for result in await asyncio.gather(*waiting, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result

@@ -1,0 +1,144 @@
+"""`python -m tests.crash.false_alarms --kills 200`: kill a process that writes as fast as it can and folds its log all the
+time. No start after a kill may call that damage, and nothing that was committed may be missing.
+
+The harness starts this same module as the process that is killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from arvis.domain.errors import StoreError
+from arvis.ports.store import Transaction
+from arvis.store import writer
+from arvis.store.database import Database
+from arvis.store.mending import make_sound
+from arvis.store.opening import bring_up_to_date, open_store
+from tests.conformance.databases import id_maker
+
+KILLS = 200
+#: A kill falls so many seconds after the process fell to work, at most; some fall while it starts.
+WINDOW = 0.4
+START = 1.0
+DURING_START = 0.2
+WRITERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    kills: int
+    commits: int
+    complaints: list[str]
+
+
+def campaign(kills: int, seed: str) -> Verdict:
+    """All kills fall on one data folder."""
+    rng = Random(seed)
+    promised, complaints = 0, []
+    with tempfile.TemporaryDirectory(prefix="arvis-alarms-") as folder:
+        for number in range(kills):
+            said = _life(Path(folder), rng)
+            complaints += [f"before kill {number}: {line}" for line in _judge(said, promised)]
+            promised = max([promised, *(int(line.split()[1]) for line in said if line.startswith("stored "))])
+    return Verdict(kills, promised, complaints)
+
+
+def _life(folder: Path, rng: Random) -> list[str]:
+    """The lines that the process wrote until it was killed; one that was cut in two is left out."""
+    out = folder.with_name(f"{folder.name}.out")
+    command = [sys.executable, "-m", "tests.crash.false_alarms", "--write", str(folder)]
+    with out.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file)
+    if rng.random() < DURING_START:
+        time.sleep(rng.uniform(0, START))
+    else:
+        while b"holds" not in out.read_bytes() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, WINDOW))
+    process.kill()
+    code = process.wait()
+    lines = out.read_text().split("\n")[:-1]
+    out.unlink()
+    return lines if code == -signal.SIGKILL else [*lines, f"finding: it ended by itself with {code}"]
+
+
+def _judge(found: list[str], promised: int) -> list[str]:
+    bad = [line for line in found if line.startswith("finding")]
+    held = [int(line.split()[1]) for line in found if line.startswith("holds")]
+    return bad + [f"it holds {number} of {promised}" for number in held if number < promised]
+
+
+# -- the process -------------------------------------------------------------------------------------------
+
+
+async def write(folder: Path) -> None:
+    """Say what was found and how much is there, then count on for ever."""
+    database = Database(folder / "arvis.db", None, folder)
+    try:
+        finding = make_sound(database, 0)
+    except StoreError as refusal:
+        sys.exit(refusal.what)
+    # The very first start may have been killed before it could take its first sums.
+    if finding is not None and finding.level != "info":
+        _say("finding", finding.what)
+    bring_up_to_date(database, 0)
+    writer.CHECKPOINT_BUSY = 400
+    writer.CHECKPOINT_IDLE = 100
+    async with open_store(database, boot="boot", new_id=id_maker()) as (store, _):
+        held = int(await store.read(_held) or 0)
+        _say("holds", held)
+        numbers = iter(range(held + 1, sys.maxsize))
+        rng = Random(held)
+
+        async def count() -> None:
+            for number in numbers:
+                await store.write(_hold, number, rng.randrange(200), rng.randrange(3000))
+                _say("stored", number)
+                if rng.random() < 0.002:
+                    await asyncio.sleep(0.05)
+
+        await asyncio.gather(*(count() for _ in range(WRITERS)))
+
+
+def _held(tx: Transaction) -> str | None:
+    return tx.settings.get("held")
+
+
+def _hold(tx: Transaction, number: int, slot: int, length: int) -> None:
+    tx.settings.put(f"slot-{slot}", f"{number} " * (length // 5), number)
+    tx.settings.put("held", str(max(number, int(tx.settings.get("held") or 0))), number)
+
+
+def _say(kind: str, what: object) -> None:
+    os.write(sys.stdout.fileno(), f"{kind} {what}\n".encode())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.false_alarms", description=__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--seed", default=secrets.token_hex(4))
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.write is not None:
+        asyncio.run(write(options.write))
+    verdict = campaign(options.kills, options.seed)
+    print(
+        f"seed {options.seed}: {verdict.kills} kills, {verdict.commits} commits, {len(verdict.complaints)} complaints"
+    )
+    print("\n".join(verdict.complaints), end="")
+    return 1 if verdict.complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

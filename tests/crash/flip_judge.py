@@ -1,0 +1,136 @@
+"""What a daemon may make of a damaged folder, and what it did."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tests.crash.flip_scene import Scene
+
+#: Rows that are written once, and what of them never changes; the first columns are their key.
+LASTING: Mapping[str, str] = {
+    "messages": "id, role, content, platform, channel, event_id, user_name, created_at",
+    "deliveries": "id, message_id, part, channel, seq, content, created_at",
+    "steps": "execution_id || '/' || number, node, decision, changes, at",
+    "usage": "id, provider, model, input_tokens, output_tokens, started_at",
+    "timeline": "id, message_id, step, data, at",
+    "agents": "id, slug, name, prompt",
+    "principals": "id, platform, user_id, name",
+    "migrations": "name, checksum",
+}
+
+Tables = Mapping[str, Mapping[str, tuple[Any, ...]]]
+
+
+class Outcome(StrEnum):
+    WHOLE = "everything is there"
+    RESTORED = "the backup was restored"
+    CUT = "the sound part of the log was kept"
+    REFUSED = "refused"
+
+
+def judge(scene: Scene) -> tuple[Outcome, list[str]]:
+    """Start twice; what the daemon did, and what was wrong with that."""
+    truth, backup = _tables(scene.whole / "arvis.db"), _backed_up(scene.whole)
+    before = _hashes(scene.data)
+    entries = scene.start_again()
+    if entries is None:
+        return Outcome.REFUSED, _wrong_refusal(scene, before, backup is not None)
+    served = _tables(scene.data / "arvis.db")
+    events = {entry["event"]: entry for entry in entries if entry.get("event") in {"database_damaged", "log_damaged"}}
+    outcome = _outcome(truth, served, events)
+    wrong = [*_altered(truth, served), *_unreported(outcome, truth, served, backup, events), *_unsound(scene.data)]
+    again = scene.start_again()
+    if again is None or any(entry.get("event") in {"database_damaged", "log_damaged"} for entry in again):
+        wrong.append("the start after that found something as well")
+    return outcome, wrong
+
+
+def _outcome(truth: Tables, served: Tables, events: Mapping[str, Any]) -> Outcome:
+    if "database_damaged" in events:
+        return Outcome.RESTORED
+    if "log_damaged" in events and not truth["messages"].keys() <= served["messages"].keys():
+        return Outcome.CUT
+    return Outcome.WHOLE
+
+
+def _altered(truth: Tables, served: Tables) -> list[str]:
+    """Rows that are not what they were. That one is not served, or new, is another matter."""
+    return [
+        f"{table} {key} is served as {row}, it was {truth[table][key]}"[:400]
+        for table, rows in served.items()
+        for key, row in rows.items()
+        if key in truth[table] and truth[table][key] != row
+    ]
+
+
+def _unreported(
+    outcome: Outcome, truth: Tables, served: Tables, backup: Tables | None, events: Mapping[str, Any]
+) -> list[str]:
+    """What is missing must be exactly what was told. New rows there may be: the daemon has gone on with its work."""
+    old = {table: [key for key in rows if key in truth[table]] for table, rows in served.items()}
+    match outcome:
+        case Outcome.WHOLE:
+            return [f"rows of {table} are missing silently" for table in LASTING if len(old[table]) < len(truth[table])]
+        case Outcome.RESTORED:
+            event = events["database_damaged"]
+            wrong = [
+                f"{table} is not that of the backup"
+                for table in LASTING
+                if backup is None or set(old[table]) != backup[table].keys()
+            ]
+        case _:
+            event = events["log_damaged"]
+            # Each message is a row behind the one before it.
+            beginning = [*truth["messages"]][: len(old["messages"])]
+            wrong = [] if old["messages"] == beginning else ["what is served is not the beginning of what was"]
+    if event["level"] != "error" or not Path(str(event["report"])).read_text():
+        wrong.append("it was not reported")
+    return wrong
+
+
+def _wrong_refusal(scene: Scene, before: Mapping[str, str], had_backup: bool) -> list[str]:
+    wrong = ["refused beside a sound backup"] if had_backup else []
+    if "there is no sound backup to put in its place" not in scene.refusal():
+        wrong.append(f"refused for another reason: {scene.refusal()[-1000:]}")
+    if scene.start_again() is not None:
+        wrong.append("refused once, served at the next start")
+    if {name: digest for name, digest in _hashes(scene.data).items() if name in before} != before:
+        wrong.append("refused, and changed the files")
+    return wrong
+
+
+def _unsound(data: Path) -> list[str]:
+    with closing(sqlite3.connect(f"file:{data / 'arvis.db'}?mode=ro", uri=True)) as connection:
+        found = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        return found + [f"a reference of {row[0]} is broken" for row in connection.execute("PRAGMA foreign_key_check")]
+
+
+def _tables(file: Path) -> Tables:
+    with closing(sqlite3.connect(file)) as connection:
+        return {
+            table: {row[0]: row for row in connection.execute(f"SELECT {columns} FROM {table} ORDER BY {order}")}
+            for table, columns in LASTING.items()
+            for order in ["rowid" if table == "messages" else "1"]
+        }
+
+
+def _backed_up(data: Path) -> Tables | None:
+    """The newest backup."""
+    backups = sorted(data.glob("backups/arvis-*.tar.gz"))
+    if not backups:
+        return None
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(backups[-1]) as archive:
+        (Path(folder) / "arvis.db").write_bytes(archive.extractfile("arvis.db").read())  # type: ignore[union-attr]
+        return _tables(Path(folder) / "arvis.db")
+
+
+def _hashes(data: Path) -> Mapping[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in data.glob("arvis.db*")}

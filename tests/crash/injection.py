@@ -1,0 +1,118 @@
+"""`python -m tests.crash.injection`: let system calls of the daemon fail, as a full or a dying disk does (R3).
+
+Each call of the sweep's acts fails once or from then on, with EIO or ENOSPC. The daemon may go on or leave, but it may
+not hang, lie, or throw a traceback at anybody; the restart on a healthy disk must recover everything. Options and
+names of points are those of the sweep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tests.crash import sweep_command
+from tests.crash.injection_judge import as_people_see_it, not_from_failures, tracebacks
+from tests.crash.sweep_acts import ACTS, Ended, play, recover
+from tests.crash.sweep_command import at_once, chosen, report_of
+from tests.crash.sweep_play import Outcome, Theatre, fresh_folder, news, outcome, theatre
+from tests.crash.sweep_points import Point
+from tests.crash.sweep_stage import staged
+from tests.crash.verdict import Violation
+
+REPORT = Path("build/injection-report.json")
+CALLS = ("openat", "write", "pwrite64", "ftruncate", "fsync", "fdatasync", "rename", "mkdir")
+ERRORS = ("EIO", "ENOSPC")
+#: As each thread counts for itself: its N-th call alone, or all from that one on.
+SPANS = ("once", "lasting")
+#: How long users try while the disk is ill, in seconds.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What fails, and how."""
+
+    error: str
+    span: str
+    point: Point
+
+    def __str__(self) -> str:
+        return f"{self.error}:{self.span}:{self.point}"
+
+    @classmethod
+    def parse(cls, text: str) -> Fault:
+        error, span, point = text.split(":", 2)
+        return cls(error, span, Point.parse(point))
+
+    def options(self, data: Path) -> list[str]:
+        return self.point.options(data, f"error={self.error}", "+" if self.span == "lasting" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """What a fault did. `refused` is what users were told, `logged` the tracebacks inside log lines."""
+
+    outcome: Outcome
+    ended: Ended
+    refused: Sequence[str]
+    logged: Sequence[str]
+
+
+async def inject(code: Path, options: argparse.Namespace) -> dict[str, Any]:
+    started = time.monotonic()
+    named = [Fault.parse(text) for text in options.point or ()]
+    acts = {fault.point.act for fault in named} or options.act or ACTS
+    struck: list[Struck] = []
+
+    async def strike_one(fault: Fault) -> Outcome:
+        struck.append(await strike(stage, fault, counted[fault.point.act].known))
+        return struck[-1].outcome
+
+    async with theatre(code) as stage:
+        counted = {name: await stage.count(stage.acts[name], CALLS) for name in ACTS if name in acts}
+        every = faults_of([point for each in counted.values() for point in each.points])
+        faults = named or chosen(every, options)
+        print(f"{len(faults)} faults of {len(every)}", flush=True)
+        outcomes = await at_once(map(strike_one, faults), options.parallel)
+    return report_of(outcomes, time.monotonic() - started) | summary(struck)
+
+
+def faults_of(points: Sequence[Point]) -> Sequence[Fault]:
+    """Every call, with each error, once and lasting. Without those that strace knows by no path and that other files
+    have as well: a pipe that fails is no disk."""
+    ours = [point for point in points if point.path is not None or point.call not in {"openat", "write"}]
+    return [Fault(error, span, point) for point, error, span in product(ours, ERRORS, SPANS)]
+
+
+async def strike(theatre: Theatre, fault: Fault, known: frozenset[Violation] = frozenset()) -> Struck:
+    """Let it fail, stop, restart on a healthy disk, judge."""
+    started, folder = time.monotonic(), fresh_folder()
+    async with staged(theatre.nursery, folder) as stage:
+        ended = await play(stage, theatre.acts[fault.point.act], fault.options(stage.data), PATIENCE)
+        refused = list(stage.notes.refusals)
+        recovered = news(await recover(stage, theatre.allowed), known)
+        found = [*as_people_see_it(ended), *not_from_failures(recovered)]
+        reached = "(INJECTED)" in ended.trace.read_text()
+        logged = tracebacks(ended.log)
+    return Struck(outcome(fault, reached, started, found, folder), ended, refused, logged)
+
+
+def summary(struck: Sequence[Struck]) -> dict[str, Any]:
+    """How the disturbed lives ended, and what users and operators were told meanwhile."""
+    return {
+        "wentOn": sum(each.ended.code == 0 for each in struck),
+        "left": sum(each.ended.code not in {0, None} for each in struck),
+        "refusals": Counter(text for each in struck for text in set(each.refused)),
+        "tracebacksInTheLog": Counter(text for each in struck for text in set(each.logged)),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(sweep_command.run(__doc__ or "", REPORT, inject))

@@ -1,0 +1,51 @@
+"""The lives of all processes of an episode, numbered in the order in which they began."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from tests.crash.history import Boot
+
+
+class Lives:
+    """The harness notes here what it sees of its processes, as it sees it."""
+
+    def __init__(self) -> None:
+        self._boots: list[Boot] = []
+        self._current: dict[str, int] = {}
+
+    @property
+    def boots(self) -> tuple[Boot, ...]:
+        return tuple(self._boots)
+
+    def of(self, place: str) -> int:
+        """The number of this process's newest life; 0 before its first."""
+        return self._current.get(place, 0)
+
+    def newest(self, place: str) -> Boot:
+        return self._boots[self._current[place] - 1]
+
+    def begin(self, place: str) -> None:
+        boot = Boot(len(self._boots) + 1, time.monotonic(), None, None, place)
+        self._boots.append(boot)
+        self._current[place] = boot.number
+
+    def ready(self, place: str) -> None:
+        self._note(place, ready=time.monotonic())
+
+    def told(self, place: str) -> None:
+        self._note(place, told=time.monotonic())
+
+    def slept(self, place: str, since: float) -> None:
+        self._note(place, slept=(*self.newest(place).slept, (since, time.monotonic())))
+
+    def ended(self, place: str, *, killed: bool = False) -> None:
+        """Said twice, the first counts: a kill is over when the signal was sent."""
+        if self.newest(place).ended is None:
+            self._note(place, ended=time.monotonic(), killed=killed)
+
+    def _note(self, place: str, **changes: Any) -> None:
+        number = self._current[place]
+        self._boots[number - 1] = replace(self._boots[number - 1], **changes)

@@ -1,0 +1,91 @@
+"""A prompt that kills whoever asks the model about it, until it is given up; then it is cured and retried by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from random import Random
+from typing import Any, TypeVar
+
+from tests.crash.cluster import Cluster
+from tests.crash.door import Doors
+from tests.crash.history import Poisoned, Timeline, token_of
+from tests.crash.trigger import Sight, Trigger
+from tests.crash.users import PAUSE_BETWEEN_TRIES, Refused, Voice
+
+CHANNEL = "chat-poison"
+TOKEN = token_of(999_999)
+
+R = TypeVar("R")
+
+
+class Poison:
+    """Plays the prompt and the operator. `asked` is the moment at which the model is asked."""
+
+    def __init__(self, *, cluster: Cluster, doors: Doors, asked: Trigger, voice: Voice, rng: Random) -> None:
+        self._cluster = cluster
+        self._doors = doors
+        self._asked = asked
+        self._voice = voice
+        self._rng = rng
+        self._deaths = 0
+
+    async def play(self, patience: float) -> Poisoned:
+        """Each of both ends may take `patience` seconds."""
+        await self._cluster.start()
+        self._arm()
+        message_id = await self._outlived(self._say())
+        ended = await self._outlived(self._end_of(message_id, patience))
+        self._asked.disarm()
+        door = await self._doors.one(self._rng)
+        if ended.status == "failed":
+            await door.retry(await door.job_of(message_id))
+        retried = await self._end_of(message_id, patience)
+        shown = await door.transcript(CHANNEL, within=10)
+        return Poisoned(TOKEN, message_id, self._deaths, ended, retried, tuple(shown))
+
+    def _arm(self) -> None:
+        self._asked.arm(self._kill, token=TOKEN)
+
+    def _kill(self, sight: Sight) -> None:
+        assert sight.place is not None, "the model knows who asks"
+        self._deaths += 1
+        self._cluster.named(sight.place).kill()
+        self._arm()
+
+    async def _outlived(self, wish: Coroutine[Any, Any, R]) -> R:
+        """What comes of it, while everything that dies is started again."""
+        task = asyncio.create_task(wish)
+        try:
+            while not task.done():
+                death = asyncio.create_task(self._cluster.a_death())
+                await asyncio.wait({task, death}, return_when=asyncio.FIRST_COMPLETED)
+                if death.done():
+                    death.result()
+                    await self._cluster.start()
+                else:
+                    death.cancel()
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def _say(self) -> str:
+        while True:
+            try:
+                return await self._voice.say(TOKEN, f"Please answer {TOKEN}.")
+            except Refused:
+                await asyncio.sleep(PAUSE_BETWEEN_TRIES)
+
+    async def _end_of(self, message_id: str, patience: float) -> Timeline:
+        end = time.monotonic() + patience
+        timeline = Timeline("missing", None, None)
+        while time.monotonic() < end:
+            door = await self._doors.one(self._rng)
+            with suppress(*Refused):
+                timeline = await door.timeline(message_id, wait=min(end - time.monotonic(), 10))
+                if timeline.status in {"answered", "failed", "dropped", "cancelled", "expired"}:
+                    return timeline
+            await asyncio.sleep(PAUSE_BETWEEN_TRIES)
+        return timeline

@@ -1,0 +1,91 @@
+"""What the commands of sweep and injection share: their options, several points at once, the report."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.crash.campaign import CHECKOUT
+from tests.crash.sweep_acts import ACTS
+from tests.crash.sweep_lives import StraceRefused
+from tests.crash.sweep_play import Outcome
+from tests.crash.variants.build import copied
+
+T = TypeVar("T")
+
+#: A line of progress comes after so many points.
+PROGRESS = 100
+MISSING = "strace cannot take hold of a process here ({}); Debian: apt-get install strace, in a container: SYS_PTRACE"
+
+
+def run(
+    description: str, report: Path, work: Callable[[Path, argparse.Namespace], Coroutine[Any, Any, Mapping[str, Any]]]
+) -> int:
+    """Play `work` on a copy of the program, write and print its report; the exit code."""
+    options = _options(description, report)
+    try:
+        with copied(options.code) as code:
+            found = asyncio.run(work(code, options))
+    except StraceRefused as refused:
+        print(MISSING.format(refused), file=sys.stderr)
+        return 2
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    options.report.write_text(json.dumps(found, indent=2) + "\n")
+    for name, figure in found.items():
+        if isinstance(figure, int):
+            print(f"{name:<12}{figure:>6}")
+    return 1 if found["violations"] else 0
+
+
+def chosen(points: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
+    """The part of the list that was asked for."""
+    return points[options.first - 1 : options.last : options.every]
+
+
+async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Outcome]:
+    """Play so many at once, and print what each finds as it ends."""
+    places, numbers = asyncio.Semaphore(parallel), itertools.count(1)
+
+    async def one(play: Awaitable[Outcome]) -> Outcome:
+        async with places:
+            outcome = await play
+        if (number := next(numbers)) % PROGRESS == 0:
+            print(f"{number} played", flush=True)
+        for violation in outcome.violations:
+            text = f"{outcome.point}: {violation.rule.replace('_', ' ')}: {violation.detail}"
+            print(f"{text} (kept in {outcome.evidence})", flush=True)
+        return outcome
+
+    return await asyncio.gather(*map(one, work))
+
+
+def report_of(outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
+    """The figures; only what was reached can be clean."""
+    reached = [outcome for outcome in outcomes if outcome.reached]
+    return {
+        "points": len(outcomes),
+        "reached": len(reached),
+        "clean": sum(not outcome.violations for outcome in reached),
+        "violations": sum(bool(outcome.violations) for outcome in outcomes),
+        "seconds": round(seconds),
+        "outcomes": [outcome.document() for outcome in outcomes],
+    }
+
+
+def _options(description: str, report: Path) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--act", action="append", choices=ACTS, help="only this act; may be repeated")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only each K-th point")
+    parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
+    parser.add_argument("--to", type=int, default=None, dest="last", metavar="N", help="end with the N-th point")
+    parser.add_argument("--point", action="append", help="only this one, as a failure names it; may be repeated")
+    parser.add_argument("--parallel", type=int, default=2, help="points at once")
+    parser.add_argument("--code", type=Path, default=CHECKOUT, help="the checkout whose program is played")
+    parser.add_argument("--report", type=Path, default=report)
+    return parser.parse_args()

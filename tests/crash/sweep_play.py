@@ -1,0 +1,135 @@
+"""Points are counted in undisturbed runs, then played one by one, each in a folder of its own.
+
+What the undisturbed runs find is known and no fault of a death: a kept database holds what no daemon made. Anything
+else is a violation, and so is what was known and is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.crash.sweep_acts import ACTS, Act, Ended, acts, complaints, play, recover, refusals
+from tests.crash.sweep_lives import Nursery, nursery, prove_strace
+from tests.crash.sweep_points import WRITES, Operation, Point, counting, operations, points_of
+from tests.crash.sweep_stage import Stage, staged
+from tests.crash.sweep_state import Schema, schemas
+from tests.crash.verdict import Kind, Violation
+
+KILL = "signal=SIGKILL"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One point. `reached`: the call was made and disturbed; `evidence` is the kept folder of a failure."""
+
+    point: str
+    reached: bool
+    seconds: float
+    violations: Sequence[Violation]
+    evidence: str | None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "point": self.point,
+            "reached": self.reached,
+            "seconds": round(self.seconds, 2),
+            "violations": [{"rule": each.rule, "detail": each.detail} for each in self.violations],
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """An act's points, the calls that no name leads to, and what is found although nobody disturbs it."""
+
+    points: Sequence[Point]
+    shadowed: Sequence[Operation]
+    known: frozenset[Violation]
+
+
+@dataclass(frozen=True, slots=True)
+class Theatre:
+    """Plays acts and points of one build of the program. `allowed`: the schemas that a database may have."""
+
+    nursery: Nursery
+    acts: Mapping[str, Act]
+    allowed: frozenset[Schema]
+
+    async def count(self, act: Act, calls: Sequence[str] = WRITES) -> Counted:
+        """The points of an act, from two runs at once; of the longer one, should they differ."""
+        one, other = await asyncio.gather(self._undisturbed(act, calls), self._undisturbed(act, calls))
+        traces = sorted((one[0], other[0]), key=len)
+        points, shadowed = points_of(act.name, *traces)
+        return Counted(points, shadowed, one[1] & other[1])
+
+    async def kill_at(self, point: Point, known: frozenset[Violation] = frozenset()) -> Outcome:
+        """Die at this call, restart, judge."""
+        started, folder = time.monotonic(), fresh_folder()
+        async with staged(self.nursery, folder) as stage:
+            ended = await play(stage, self.acts[point.act], point.options(stage.data, KILL))
+            found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
+        if ended.code not in {0, -signal.SIGKILL}:
+            found.append(Violation("a_life_ends_by_the_kill", Kind.OTHER, f"this one ended with {ended.code}"))
+        return outcome(point, ended.code != 0, started, news(found, known), folder)
+
+    async def _undisturbed(self, act: Act, calls: Sequence[str]) -> tuple[list[Operation], frozenset[Violation]]:
+        folder = fresh_folder()
+        async with staged(self.nursery, folder) as stage:
+            ended = await play(stage, act, counting(calls))
+            trace = operations(ended.trace.read_text(), stage.data)
+            found = [*_of_the_life(stage, ended), *await recover(stage, self.allowed)]
+        if ended.code != 0 or (found and not act.kept):
+            raise RuntimeError(
+                f"Nobody disturbs the act {act.name}, and it ends with {ended.code} in {folder}: {found}"
+            )
+        shutil.rmtree(folder)
+        return trace, frozenset(found)
+
+
+@asynccontextmanager
+async def theatre(code: Path) -> AsyncIterator[Theatre]:
+    """Of the program in the folder `code`, until the end of the block. Raises `StraceRefused`."""
+    with tempfile.TemporaryDirectory(prefix="arvis-sweep-") as bases:
+        async with nursery(code) as births:
+            await prove_strace(births, Path(bases))
+            found = {act.name: act for act in await acts(births, Path(bases))}
+            assert tuple(found) == ACTS
+            yield Theatre(births, found, schemas(code))
+
+
+def _of_the_life(stage: Stage, ended: Ended) -> list[Violation]:
+    """A daemon that is killed has nothing to complain of and refuses nobody."""
+    return [*complaints(ended.log), *refusals(stage.notes.refusals)]
+
+
+def news(found: Sequence[Violation], known: frozenset[Violation]) -> list[Violation]:
+    """What the undisturbed runs did not find, and what they alone found."""
+    before, now = {_what(each) for each in known}, {_what(each) for each in found}
+    gone = [Violation("nothing_is_lost", Kind.LOST, f"gone: {each.detail}") for each in known if _what(each) not in now]
+    return [*(each for each in found if _what(each) not in before), *gone]
+
+
+def _what(violation: Violation) -> tuple[str, ...]:
+    """Of a row its id: a death may count in it."""
+    rule, _, row = violation.detail.partition(": ")
+    return (violation.rule, rule, row.split(" ")[0])
+
+
+def outcome(name: object, reached: bool, started: float, found: Sequence[Violation], folder: Path) -> Outcome:
+    """The folder is kept when something was found."""
+    if not found:
+        shutil.rmtree(folder)
+    return Outcome(str(name), reached, time.monotonic() - started, found, str(folder) if found else None)
+
+
+def fresh_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="arvis-sweep-"))

@@ -1,0 +1,170 @@
+"""What is said in a sweep: a letter writer over HTTP and a reader at a socket, and a model that fails once.
+
+As in the campaign they are good clients, who repeat the same id until they are acknowledged. Each line of the script
+is there for the system calls that it causes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from arvis.testing.openai_server import Failure, ReceivedRequest
+from tests.crash.door import Door
+from tests.crash.history import Sent, Timeline, tokens_in
+from tests.crash.model import Model
+from tests.crash.users import Refused, SocketVoice, Voice
+
+LETTERS, SCREEN = "letters", "screen"
+PLAIN, WITH_FILE, FAILS_ONCE, FIRST, SECOND = (f"m-{number:06}" for number in range(1, 6))
+FILE = b"The bytes of an attachment.\n" * 300
+#: A request that has no answer, good or bad, after so many seconds hangs (reliability.md R3).
+PATIENCE = 30.0
+PAUSE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message of the script; `waits`: its writer goes on when it is answered."""
+
+    channel: str
+    token: str
+    waits: bool = True
+
+
+#: A message, one with a file, one that the model fails first; and two in a row, which one turn may answer.
+SCRIPT = (
+    *(Line(LETTERS, token) for token in (PLAIN, WITH_FILE, FAILS_ONCE)),
+    *(Line(SCREEN, FIRST, waits=False), Line(SCREEN, SECOND)),
+)
+#: Enough to see that a daemon is well.
+GREETING = (Line(LETTERS, PLAIN), Line(SCREEN, FIRST))
+
+
+class MoodyModel:
+    """Refuses the message that is to fail once, with a wait that is too long for the run: the next account is asked at
+    once, and that the first one rests is kept."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._failed = False
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        newest = str(received.document["messages"][-1]["content"])
+        if not self._failed and FAILS_ONCE in tokens_in(newest):
+            self._failed = True
+            return await Failure(503, headers={"Retry-After": "30"}).answer(received)
+        return await self._model.answer(received)
+
+
+class Post:
+    """Sends over HTTP. `refused` hears of every answer that is not an acceptance."""
+
+    def __init__(self, door: Door, *, refused: Callable[[str], None]) -> None:
+        self._door = door
+        self._refused = refused
+
+    async def say(self, token: str, content: str) -> str:
+        body: dict[str, Any] = {"content": content, "id": token, "channelId": LETTERS}
+        body |= {"userId": LETTERS, "userName": LETTERS}
+        if token == WITH_FILE:
+            file = {"filename": "a.txt", "contentType": "text/plain", "data": base64.b64encode(FILE).decode()}
+            body["attachments"] = [file]
+        async with self._door.session.post(
+            f"{self._door.url}/api/message", json=body, headers=self._door.headers
+        ) as response:
+            answer = await response.json()
+            if response.status != 202:
+                self._refused(f"{response.status} {answer['error']['code']}: {answer['error']['message']}")
+                raise aiohttp.ClientError("refused")
+            return str(answer["messageId"])
+
+
+class Screen(SocketVoice):
+    """A socket whose message is given up as soon as it is refused."""
+
+    def _take(self, push: dict[str, Any]) -> None:
+        if push["type"] != "error":
+            super()._take(push)
+            return
+        self._problem(f"socket {push['error']['code']}: {push['error']['message']}")
+        for ack in self._acks.values():
+            if not ack.done():
+                ack.set_exception(ConnectionError("refused"))
+
+
+class Talk:
+    """The script in play, over as many lives as it takes. `problem` hears of what no client may meet."""
+
+    def __init__(self, door: Door, post: Post, screen: Screen, *, problem: Callable[[str], None]) -> None:
+        self._door = door
+        self._voices: Mapping[str, Voice] = {LETTERS: post, SCREEN: screen}
+        self._problem = problem
+        self._sent: dict[str, Sent] = {}
+        self.timelines: dict[str, Timeline] = {}
+
+    @property
+    def sent(self) -> Sequence[Sent]:
+        return tuple(self._sent.values())
+
+    async def play(self, script: Sequence[Line]) -> None:
+        """Until every line is acknowledged and what became of it is known."""
+        await asyncio.gather(*(self._write([line for line in script if line.channel == each]) for each in self._voices))
+
+    async def _write(self, lines: Sequence[Line]) -> None:
+        for line in lines:
+            await self._send(line)
+            if line.waits:
+                await self._answered(line)
+        for line in lines:
+            await self._answered(line)
+
+    async def _send(self, line: Line) -> None:
+        started = time.monotonic()
+        self._sent[line.token] = Sent(line.token, line.channel, started, None, (), 0)
+        tries = 0
+        while True:
+            await self._door.up.wait()
+            tries += 1
+            begun = time.monotonic()
+            try:
+                message_id = await self._voices[line.channel].say(line.token, f"Please answer {line.token}.")
+            except Refused as refused:
+                self._judge_wait(line.token, refused, begun)
+                await asyncio.sleep(PAUSE)
+                continue
+            self._sent[line.token] = Sent(line.token, line.channel, started, time.monotonic(), (message_id,), tries)
+            return
+
+    async def _answered(self, line: Line) -> None:
+        message_id = self._sent[line.token].ids[0]
+        while message_id not in self.timelines:
+            await self._door.up.wait()
+            begun = time.monotonic()
+            try:
+                timeline = await self._door.timeline(message_id, wait=PATIENCE / 2)
+            except Refused as refused:
+                self._judge_wait(line.token, refused, begun)
+                await asyncio.sleep(PAUSE)
+                continue
+            if timeline.status not in {"accepted", "queued", "running", "waiting"}:
+                self.timelines[message_id] = timeline
+
+    def _judge_wait(self, token: str, refused: Exception, begun: float) -> None:
+        if isinstance(refused, TimeoutError):
+            self._problem(f"{token} had no answer, good or bad, for {time.monotonic() - begun:.0f} s")
+
+
+async def within(seconds: float, task: asyncio.Task[None]) -> bool:
+    """Whether a task ends in that time; it goes on if not."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(asyncio.shield(task), seconds)
+    return task.done()

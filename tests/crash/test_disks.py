@@ -1,0 +1,51 @@
+"""Power cuts and a disk that fills up, in short; the long campaigns are `python -m tests.crash.power_cut` and
+`python -m tests.crash.disk_full`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.crash.campaign import CHECKOUT
+from tests.crash.disk_full import is_told
+from tests.crash.namespace import REFUSED
+from tests.parts import refused
+
+
+def campaign(name: str, *options: str) -> None:
+    """Play it to its end. Skips where this machine refuses."""
+    command = [sys.executable, "-m", f"tests.crash.{name}", *options]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    if done.returncode == REFUSED:
+        refused(done.stdout.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_two_power_cuts_lose_nothing() -> None:
+    campaign("power_cut", "--cuts", "2", "--window", "1")
+
+
+def test_a_build_that_does_not_sync_is_caught() -> None:
+    campaign("power_cut", "--cuts", "1", "--unsynced")
+
+
+def test_a_disk_that_fills_up_and_is_freed_loses_nothing() -> None:
+    campaign("disk_full", "--runs", "1", "--floods", "1", "--meanwhile", "nothing")
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (
+            'POST of m-000001 was answered 503: {"error":{"code":"disk_low","message":"No room.","fix":"Free some."}}',
+            True,
+        ),
+        ("The socket of chat-0 was told: {'type': 'error', 'error': {'code': 'disk_full', 'fix': 'Free some.'}}", True),
+        ('POST of m-000001 was answered 503: {"error":{"code":"disk_low","message":"No room."}}', False),
+        ('POST of m-000001 was answered 500: {"error":{"code":"internal","message":"?","fix":"?"}}', False),
+    ],
+)
+def test_a_refusal_counts_as_told_with_its_reason_and_a_remedy(problem: str, told: bool) -> None:
+    assert is_told(problem) is told

@@ -1,0 +1,72 @@
+"""Damage at rest is found, and a kill is not taken for it. Short forms of `python -m tests.crash.flips`,
+`… false_alarms` and `… mending_steps` (reliability.md R12), and the proof that the judge can find fault.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from tests.crash.campaign import CHECKOUT, fresh_seed
+from tests.crash.false_alarms import campaign as alarms
+from tests.crash.flip_damage import FILES, KINDS, damage
+from tests.crash.flip_judge import Outcome, judge
+from tests.crash.flip_scene import scene
+from tests.crash.flips import campaign
+from tests.crash.mending_steps import SCENES
+from tests.crash.variants.build import Edit, apply, copied
+from tests.unit.damage_kit import flip
+
+#: A start that believes every page.
+BLIND = Edit("arvis/store/soundness.py", old="    if changed:\n", new="    if not sums:\n")
+
+
+def test_two_damaged_folders_are_served_rightly_or_not_at_all() -> None:
+    seeds = [fresh_seed(), fresh_seed()]
+    print(f"seeds {seeds}")
+    with copied(CHECKOUT) as code:
+        assert campaign(seeds, code) == []
+
+
+def test_a_build_that_serves_what_was_changed_is_caught(tmp_path: Path) -> None:
+    with copied(CHECKOUT) as code:
+        apply(BLIND, code)
+        with scene(tmp_path, code, "control") as lived:
+            lived.perform(backup=True, killed=False)
+            file = lived.data / "arvis.db"
+            flip(file, file.read_bytes().index(b"demo: say"))
+            outcome, complaints = judge(lived)
+    assert outcome is Outcome.WHOLE
+    assert "is served as" in complaints[0]
+
+
+def test_a_kill_is_not_called_damage() -> None:
+    verdict = alarms(5, fresh_seed())
+    assert verdict.complaints == []
+    assert verdict.commits
+
+
+def test_what_was_begun_is_completed() -> None:
+    """In a process of its own, which can fork."""
+    command = [sys.executable, "-m", "tests.crash.mending_steps", "19"]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(", 0 bad") == len(SCENES)
+
+
+def test_damage_changes_one_file_in_place(tmp_path: Path) -> None:
+    rng = Random(9)
+    for name in FILES:
+        (tmp_path / name).write_bytes(rng.randbytes(40_000))
+    kinds = set()
+    for _ in range(40):
+        before = {path: (path.stat().st_ino, path.read_bytes()) for path in tmp_path.iterdir()}
+        done = damage(tmp_path, rng)
+        after = {path: (path.stat().st_ino, path.read_bytes()) for path in tmp_path.iterdir()}
+        assert [path.name for path in before if before[path] != after[path]] == [done.file]
+        assert [path for path in before if before[path][0] != after[path][0]] == []
+        kinds.add(done.what)
+        (tmp_path / done.file).write_bytes(rng.randbytes(40_000))
+    assert kinds == KINDS.keys()

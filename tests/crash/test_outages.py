@@ -1,0 +1,39 @@
+"""Stops, fast restarts, a prompt that kills and a second daemon, in short forms.
+
+The long forms are `python -m tests.crash --stops 50`, `--restarts 200` and `--poison`.
+"""
+
+from __future__ import annotations
+
+from tests.crash.blows import ROW, Aim, Blow
+from tests.crash.campaign import CHECKOUT, Campaign, Case, fresh_seed
+from tests.crash.report import explain
+from tests.crash.variants.build import Edit, copied, edited
+
+#: The rests after a crash, a tenth as long: with the daemon's own the prompt alone would take 36 seconds.
+HURRIED = Edit(
+    "arvis/store/queries/jobs.sql",
+    old="CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END",
+    new="CASE crashes WHEN 1 THEN 100 WHEN 2 THEN 500 WHEN 3 THEN 3000 ELSE 0 END",
+)
+
+
+async def test_a_stop_under_load_loses_nothing_and_counts_as_no_crash() -> None:
+    with copied(CHECKOUT) as code:
+        result = await Campaign(code=code, blow=Blow.STOP, window=1.0).play(Case(fresh_seed(), 2))
+    assert len(result.drains) >= 1, "the last stop of an episode is one, too"
+    assert not result.violations, explain([result])
+
+
+async def test_a_row_of_fast_restarts_parks_nothing_and_a_second_daemon_gives_way() -> None:
+    with copied(CHECKOUT) as code:
+        result = await Campaign(code=code, aim=Aim.RESTARTS).play(Case(fresh_seed(), ROW + 1))
+    assert result.kills == ROW + 1
+    assert not result.violations, explain([result])
+
+
+async def test_a_prompt_that_kills_is_given_up_alone() -> None:
+    """The jobs that run beside it die as often at first; they are answered nevertheless."""
+    with edited([HURRIED], CHECKOUT) as code:
+        result = await Campaign(code=code, poison=True, rate=2.0).play(Case(fresh_seed(), 0))
+    assert not result.violations, explain([result])

@@ -1,0 +1,161 @@
+"""Death at system calls (R2), and the proof that this test can fail.
+
+The whole sweep is `python -m tests.crash.sweep`; reliability.md §6 says what it must show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from tests.crash.campaign import CHECKOUT
+from tests.crash.sweep_command import MISSING, at_once
+from tests.crash.sweep_lives import StraceRefused
+from tests.crash.sweep_play import Theatre, theatre
+from tests.crash.sweep_points import Operation, Point, operations, points_of
+from tests.crash.sweep_state import damage, lost_files, schemas
+from tests.crash.variants.build import Edit, apply, copied
+from tests.parts import require
+
+#: Points of each act that the short form plays, evenly spread.
+SPREAD = 4
+#: A migration that is committed before it is noted.
+TWO_COMMITS = Edit(
+    "arvis/store/sqlite_migration.py",
+    old='            note = {"name"',
+    new='            self._connection.execute("COMMIT")\n'
+    '            self._connection.execute("BEGIN IMMEDIATE")\n'
+    '            note = {"name"',
+)
+
+
+@asynccontextmanager
+async def playing(*edits: Edit) -> AsyncIterator[Theatre]:
+    """A theatre of the program with these edits, where the machine lets strace do its work."""
+    require("strace")
+    with copied(CHECKOUT) as code:
+        for edit in edits:
+            apply(edit, code)
+        try:
+            async with theatre(code) as stage:
+                yield stage
+        except StraceRefused as refused:
+            require("ptrace", MISSING.format(refused))
+
+
+async def test_deaths_at_a_spread_of_calls_lose_nothing_and_repeat_nothing() -> None:
+    async with playing() as stage:
+        counted = await asyncio.gather(*(stage.count(stage.acts[name]) for name in ("birth", "return")))
+        known = {point.act: each.known for each in counted for point in each.points}
+        points = [point for each in counted for point in each.points[:: len(each.points) // SPREAD]]
+        outcomes = await at_once((stage.kill_at(point, known[point.act]) for point in points), 2)
+    assert [(each.point, each.violations) for each in outcomes if each.violations] == []
+    # How much is written in a conversation differs a little from run to run.
+    assert sum(each.reached for each in outcomes) >= len(points) - 2
+
+
+async def test_a_schema_between_two_migrations_is_caught() -> None:
+    """The third sync of the log is that of the first migration's tables."""
+    async with playing(TWO_COMMITS) as stage:
+        outcome = await stage.kill_at(Point("birth", "fdatasync", "arvis.db-wal", 3))
+    assert outcome.reached
+    assert "damage" in {violation.rule for violation in outcome.violations}
+
+
+# -- points ------------------------------------------------------------------------------------------------
+
+DATA = Path("/data")
+TRACE = """\
+11 pwrite64(7</data/arvis.db-wal>, "a", 1, 0) = 1
+11 write(3</data/logs/arvis.log>, "x", 1) = 1
+12 pwrite64(7</data/arvis.db-wal>, "b", 1, 0 <unfinished ...>
+11 unlink("/data/address") = 0
+12 <... pwrite64 resumed>) = 1
+12 pwrite64(8</data/arvis.db>, "c", 1, 0) = 1
+12 write(9</data/blobs/tmpRANDOM.part>, "d", 1) = 1
+12 rename("/data/blobs/tmpRANDOM.part", "/data/blobs/ab") = 0
+13 write(9</elsewhere>, "e", 1) = 1
+"""
+
+
+def test_the_calls_of_a_trace_are_read_in_the_order_of_their_beginning() -> None:
+    assert operations(TRACE, DATA) == [
+        Operation("11", "pwrite64", ("arvis.db-wal",)),
+        Operation("11", "write", ()),
+        Operation("12", "pwrite64", ("arvis.db-wal",)),
+        Operation("11", "unlink", ("address",)),
+        Operation("12", "pwrite64", ("arvis.db",)),
+        Operation("12", "write", ("blobs/tmpRANDOM.part",)),
+        Operation("12", "rename", ("blobs/tmpRANDOM.part", "blobs/ab")),
+        Operation("13", "write", ()),
+    ]
+
+
+def test_a_call_is_named_by_what_strace_counts() -> None:
+    """The second thread's first write to the log hides behind the first thread's, and its first anywhere; the write
+    to a random name hides behind a line of the log."""
+    run = operations(TRACE, DATA)
+    points, shadowed = points_of("talk", operations(TRACE.replace("RANDOM", "OTHER"), DATA), run)
+    assert list(map(str, points)) == [
+        "talk:pwrite64:arvis.db-wal:1",
+        "talk:unlink:address:1",
+        "talk:pwrite64:arvis.db:1",
+        "talk:rename:*:1",
+    ]
+    assert shadowed == [Operation("12", "pwrite64", ("arvis.db-wal",)), Operation("12", "write", run[5].paths)]
+
+
+@pytest.mark.parametrize("text", ["talk:pwrite64:arvis.db-wal:12", "birth:fdatasync:.:1", "talk:write:*:3"])
+def test_the_name_of_a_point_is_read_back(text: str) -> None:
+    assert str(Point.parse(text)) == text
+
+
+# -- the state of the folder -------------------------------------------------------------------------------
+
+
+def database(data: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(data / "arvis.db")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def found(data: Path) -> Sequence[str]:
+    return [violation.detail for violation in (*damage(data, schemas(CHECKOUT)), *lost_files(data))]
+
+
+def test_a_folder_without_a_database_is_whole(tmp_path: Path) -> None:
+    assert found(tmp_path) == []
+
+
+def test_a_table_without_its_migration_is_damage(tmp_path: Path) -> None:
+    database(tmp_path, "CREATE TABLE agents (id TEXT)", "CREATE TABLE attachments (message_id, sha256, size)")
+    assert found(tmp_path) == ["the schema is between two migrations; () are noted"]
+
+
+def test_a_torn_page_is_damage(tmp_path: Path) -> None:
+    database(tmp_path, "CREATE TABLE a (b TEXT)", "INSERT INTO a VALUES (printf('%9000c', 'x'))")
+    with (tmp_path / "arvis.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 4096)
+    assert any("is damaged" in text for text in (violation.detail for violation in damage(tmp_path, frozenset())))
+
+
+def test_an_attachment_without_its_bytes_is_lost(tmp_path: Path) -> None:
+    database(
+        tmp_path,
+        "CREATE TABLE attachments (message_id TEXT, sha256 TEXT, size INTEGER)",
+        "INSERT INTO attachments VALUES ('m-1', 'abcdef', 3)",
+    )
+    assert "the file of message m-1 has 0 of 3 bytes" in found(tmp_path)
+
+
+def test_half_a_backup_under_the_name_of_a_whole_one_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "backups").mkdir()
+    (tmp_path / "backups" / "arvis-1.tar.gz").write_bytes(b"\x1f\x8b half")
+    assert [text.split(":")[0] for text in found(tmp_path)] == ["the backup arvis-1.tar.gz cannot be read"]

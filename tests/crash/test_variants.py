@@ -1,0 +1,23 @@
+"""The negative controls: a harness that lets a broken build pass proves nothing about the healthy one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.campaign import CHECKOUT, Case, fresh_seed
+from tests.crash.report import explain
+from tests.crash.variants import VARIANTS
+from tests.crash.variants.build import edited
+
+
+@pytest.mark.parametrize("name", sorted(VARIANTS))
+async def test_a_broken_build_is_caught(name: str, request: pytest.FixtureRequest) -> None:
+    variant = VARIANTS[name]
+    server = request.getfixturevalue("postgres").url("postgres") if variant.needs_server else None
+    with edited(variant.edits, CHECKOUT) as code:
+        result = await variant.campaign(code, database=server).play(Case(fresh_seed(), variant.blows))
+    assert variant.is_caught(result), explain([result])
+
+
+def test_a_control_takes_five_blows_at_most() -> None:
+    assert max(variant.blows for variant in VARIANTS.values()) <= 5

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim
+from tests.crash.oracle import a_screen_shows_everything_once
+from tests.crash.variants.build import Edit, Variant
+
+SOCKET = "arvis/web/socket.py"
+
+#: The pause stands for a long replay to a slow client.
+VARIANT = Variant(
+    name="live_before_replay",
+    breaks="a socket joins its channel after the replay, so what is sent in between reaches no screen",
+    edits=(
+        Edit(SOCKET, old="        self._connector.join(client)\n", new=""),
+        Edit(
+            SOCKET,
+            old="        await self._replay(socket, client)\n        while True:\n",
+            new="        await self._replay(socket, client)\n        await asyncio.sleep(0.5)\n"
+            "        self._connector.join(client)\n        while True:\n",
+        ),
+        # A number that is not the next would make it look again, too.
+        Edit(
+            "arvis/web/clients.py",
+            old="            if ready.seq is not None and ready.seq > self.seen + 1:\n                return LOOK\n",
+            new="",
+        ),
+    ),
+    caught_by=[a_screen_shows_everything_once],
+    blows=1,
+    aim=Aim.SHOWN,
+    patience=2,
+    aimed_after=2.0,
+    rate=4.0,
+)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim, Blow
+from tests.crash.cluster import Shape
+from tests.crash.oracle import the_rows_agree
+from tests.crash.variants.build import Edit, Variant
+
+JOBS = "arvis/store/queries/jobs.sql"
+
+#: Two whole daemons share a database; one falls asleep at the model for longer than its lease, and wakes.
+VARIANT = Variant(
+    name="no_fencing",
+    breaks="a worker whose lease was lost to another still commits its turn, and nobody tells it to stop",
+    edits=(
+        Edit(
+            JOBS,
+            old="    finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END\n"
+            "WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim",
+            new="    finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END\n"
+            "WHERE id = :id AND :claim > 0 AND :owner <> ''",
+        ),
+        # The numbers of steps would stop it, too.
+        Edit(
+            "arvis/store/queries/executions.sql",
+            old="INSERT INTO steps (execution_id, number, node, decision, changes, at)\n"
+            "VALUES (:execution_id, :number, :node, :decision, :changes, :at);\n",
+            new="INSERT INTO steps (execution_id, number, node, decision, changes, at)\n"
+            "VALUES (:execution_id, :number, :node, :decision, :changes, :at) ON CONFLICT DO NOTHING;\n",
+        ),
+        Edit(
+            "arvis/queue/queue.py",
+            old="                self.abandon(job.id)\n",
+            new="                pass\n",
+        ),
+    ),
+    caught_by=[the_rows_agree],
+    rows=["a turn is paid once"],
+    blows=1,
+    aim=Aim.AT_THE_MODEL,
+    patience=10,
+    blow=Blow.SLEEP,
+    shape=Shape(daemons=2),
+    lease=1.0,
+)

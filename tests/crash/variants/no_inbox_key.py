@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim
+from tests.crash.oracle import an_id_means_one_message, every_message_has_one_reply
+from tests.crash.variants.build import Edit, Variant
+
+VARIANT = Variant(
+    name="no_inbox_key",
+    breaks="an event that is delivered again makes a second message and a second turn",
+    edits=(
+        Edit(
+            "arvis/store/messages.py",
+            old="    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:\n",
+            new="    def by_event(self, address: Address, event_id: str) -> StoredMessage | None:\n        return None\n",
+        ),
+        Edit(
+            "migrations/0001_initial.sql",
+            old="CREATE UNIQUE INDEX messages_inbox ON",
+            new="CREATE INDEX messages_inbox ON",
+        ),
+    ),
+    caught_by=[an_id_means_one_message, every_message_has_one_reply],
+    rows=["a platform event is stored once"],
+    blows=1,
+    aim=Aim.UNHEARD,
+    patience=10,
+)

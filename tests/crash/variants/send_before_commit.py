@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim
+from tests.crash.oracle import a_screen_shows_everything_once
+from tests.crash.variants.build import Edit, Variant
+
+#: A delivery is claimed in the commit of its turn. The pause stands for a disk that takes its time.
+VARIANT = Variant(
+    name="send_before_commit",
+    breaks="a claimed delivery is handed out before the commit of its turn, so a reply is shown that may vanish",
+    edits=(
+        Edit(
+            "arvis/store/scripts.py",
+            old="        commit()\n        committed = True\n    finally:\n",
+            new="        if early := [job for job in claimed if job.delivery is not None]:\n"
+            "            claimer.deliver(reserved, ended, early)\n"
+            "            __import__('time').sleep(0.05)\n"
+            "            ended, reserved = (), claimer.reserve(())\n"
+            "            claimed = [job for job in claimed if job.delivery is None]\n"
+            "        commit()\n"
+            "        committed = True\n"
+            "    finally:\n",
+        ),
+    ),
+    caught_by=[a_screen_shows_everything_once],
+    blows=1,
+    aim=Aim.SHOWN,
+    patience=10,
+)

@@ -1,0 +1,147 @@
+"""A disk without room, a database that another program holds: new work is told, what has begun waits, and nothing is
+run twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from arvis.domain.errors import DiskLow
+from arvis.domain.jobs import JobStatus
+from arvis.domain.messages import MessageStatus
+from arvis.store.opening import Database
+from arvis.store.sqlite import SqliteStore
+from arvis.web.schemas import READY
+from tests.flows.house import House, open_house, steps_of, upload
+from tests.flows.scripted import Held
+from tests.flows.test_stop import begin_held
+from tests.flows.web_server import Site, check_shape, running_site
+
+ANSWERED = MessageStatus.ANSWERED
+#: Its pages do not fit into what the file already has.
+LONG = "x" * 100_000
+
+
+@asynccontextmanager
+async def full_disk(house: House) -> AsyncIterator[None]:
+    """The file can take no further page until the end of the block."""
+    store = house.store._store
+    assert isinstance(store, SqliteStore)
+    await store.write(lambda tx: None)
+    store._writer._connection.execute("PRAGMA max_page_count = 1").fetchall()
+    yield
+    store._writer._connection.execute("PRAGMA max_page_count = 1000000").fetchall()
+
+
+@contextmanager
+def locked(database: Database) -> Iterator[None]:
+    """Another program is writing, and takes its time."""
+    other = sqlite3.connect(database.file, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+# -- little room -------------------------------------------------------------------------------------------
+
+
+async def test_new_work_is_refused_while_what_runs_is_finished(house: House) -> None:
+    running, held = await begin_held(house)
+    house.full = True
+    with pytest.raises(DiskLow):
+        await house.say("and this?", uploads=(upload("a.txt", b"bytes"),))
+    held.go.set()
+    assert (await house.until_status(running, ANSWERED)).reply == held.text
+    assert len(await house.jobs("message")) == 1
+    house.full = False
+    assert (await house.ask("and this?")).reply == "Re: and this?"
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(tmp_path) as site:
+        yield site
+
+
+async def test_a_client_of_the_api_is_told_to_come_again(site: Site) -> None:
+    site.inbox.full = True
+    answer = await site.call("POST", "/api/message", json={"content": "hello", "id": "mine"})
+    assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "disk_low", "10")
+    site.inbox.full = False
+    assert (await site.call("POST", "/api/message", json={"content": "hello", "id": "mine"})).status == 202
+
+
+async def test_a_socket_is_told_and_stays_open(site: Site) -> None:
+    async with site.socket(channelId="room") as socket:
+        site.inbox.full = True
+        await socket.send(type="message", content="hello", id="mine")
+        error = await socket.until("error")
+        assert (error["error"]["code"], error["id"]) == ("disk_low", "mine")
+        site.inbox.full = False
+        await socket.send(type="message", content="hello", id="mine")
+        assert (await socket.until("ack"))["id"] == "mine"
+
+
+async def test_a_daemon_without_room_is_not_ready(site: Site) -> None:
+    site.inbox.full = True
+    answer = await site.call("GET", "/ready", key=None)
+    assert (answer.status, answer.json()["ready"], answer.json()["disk"]) == (503, False, False)
+    check_shape(answer.json(), READY, "/ready")
+
+
+# -- no room at all ----------------------------------------------------------------------------------------
+
+
+async def test_an_answer_that_cannot_be_stored_waits_and_is_not_asked_for_again(house: House) -> None:
+    house.provider.script.append(held := Held(LONG))
+    running = (await house.say("Hello")).message_id
+    await held.until_begun()
+    async with full_disk(house):
+        house.store.changed.clear()
+        held.go.set()
+        await house.store.changed.wait()  # a commit that failed
+        assert (await house.timeline(running)).status is MessageStatus.RUNNING
+    timeline = await house.until_status(running, ANSWERED)
+    assert timeline.reply == LONG
+    assert len(house.provider.asked) == 1
+    assert "retried" not in steps_of(timeline)
+
+
+# -- locked ------------------------------------------------------------------------------------------------
+
+
+async def test_a_lock_longer_than_the_leases_makes_nothing_fail_and_nothing_run_twice(database: Database) -> None:
+    async with open_house(database, lease_seconds=0.3) as house:
+        running, held = await begin_held(house, user="ann")
+        with locked(database):
+            waiting = asyncio.create_task(house.say("me next", user="bob"))
+            held.go.set()
+            await asyncio.sleep(1.0)  # three leases
+            assert not waiting.done()
+            assert house.connector.texts == []
+        for message in (running, (await waiting).message_id):
+            timeline = await house.until_status(message, ANSWERED)
+            assert timeline.job is not None
+            assert (timeline.job.status, timeline.job.attempts, timeline.job.crashes) == (JobStatus.DONE, 0, 0)
+        assert len(house.provider.asked) == 2
+        assert await house.until_sent(2) == [held.text, "Re: me next"]
+
+
+async def test_a_stop_while_locked_ends_and_loses_nothing(database: Database) -> None:
+    async with open_house(database) as house:
+        running, held = await begin_held(house)
+        with locked(database):
+            held.go.set()
+            async with asyncio.timeout(5):
+                await house.queue.stop(0.1)
+        await house.restart()
+        assert (await house.until_status(running, ANSWERED)).reply
+        assert len(house.connector.texts) == 1

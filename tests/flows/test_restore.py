@@ -1,0 +1,241 @@
+"""After a restore nothing old is sent again, nothing is lost without a word, and people can go on with everything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from arvis.domain.executions import WaitKind
+from arvis.domain.jobs import Job, JobStatus
+from arvis.domain.messages import Address, DeliveryState, MessageStatus, PrincipalRole
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Call, Decision, End, Graph, Node, Pause
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+from arvis.store.backup import make_backup
+from arvis.store.opening import Database
+from arvis.store.restore import Restored, restore
+from tests.flows.house import House, agent_with, open_house
+from tests.flows.scripted import BOT, PLATFORM, Held, said
+
+ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
+SOON, LATE = 60, 86_400
+KINDS = ("approval", "soon", "late", "caller", "child")
+
+
+@dataclass(slots=True)
+class World:
+    """The graphs of one life; the called one waits for `go`."""
+
+    now: int
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def graphs(self) -> list[Graph]:
+        nodes = {
+            "approval": self._ask,
+            "soon": self._timer(SOON),
+            "late": self._timer(LATE),
+            "caller": self._call,
+            "child": self._child,
+        }
+        return [Graph(name=name, start="one", nodes={"one": node}, edges={}) for name, node in nodes.items()]
+
+    async def _ask(self, context: NodeContext) -> Decision:
+        if context.answer is None:
+            return Pause(WaitKind.APPROVAL, "May I?")
+        return End(said(str(context.answer.value["decision"])).to_json())
+
+    def _timer(self, seconds: int) -> Node:
+        async def wait(context: NodeContext) -> Decision:
+            if context.answer is None:
+                return Pause(WaitKind.TIMER, "", until=self.now + seconds * 1000)
+            return End(said("time is up").to_json())
+
+        return wait
+
+    async def _call(self, context: NodeContext) -> Decision:
+        if context.answer is None:
+            return Call("child", {})
+        return End(said(f"it said {context.answer.value['result']}").to_json())
+
+    async def _child(self, _: NodeContext) -> Decision:
+        self.begun.set()
+        await self.go.wait()
+        return End("yes")
+
+
+@asynccontextmanager
+async def a_life(database: Database, *, first: bool = False) -> AsyncIterator[tuple[House, World]]:
+    agents = [agent_with(), *(agent_with(id=f"agent-{kind}", slug=kind, name=kind, graph=kind) for kind in KINDS)]
+    world = World(0)
+    async with open_house(
+        database, agents=agents if first else [], graphs=world.graphs(), safe_resend=False, workers=8
+    ) as house:
+        world.now = house.clock.now()
+        if not first:
+            await house.pass_time(2 * SOON)
+        yield house, world
+
+
+async def under_way(house: House, world: World) -> dict[str, str]:
+    """Messages in every state of a turn, by what they are about."""
+    messages = {"done": await house.ask("done", channel="quiet")}
+    await house.until_sent(1, "quiet")
+    ids = {name: timeline.message.id for name, timeline in messages.items()}
+    for kind in ("approval", "soon", "late", "caller"):
+        ids[kind] = (await house.say(kind, channel=kind, assigned_agent=kind)).message_id
+        await house.until_status(ids[kind], WAITING)
+    await world.begun.wait()
+    return ids
+
+
+async def being_sent(house: House, ids: dict[str, str]) -> Held:
+    """One answer on its way, and one behind it."""
+    sending = Held()
+    house.connector.script.append(sending)
+    for name in ("sending", "behind"):
+        ids[name] = (await house.ask(name, channel="sent")).message.id
+    await sending.until_begun()
+    return sending
+
+
+async def being_written(house: House, ids: dict[str, str]) -> Held:
+    """One turn with the model, and another one's turn behind it."""
+    writing = Held("written")
+    house.provider.script.append(writing)
+    ids["running"] = (await house.say("running", channel="busy")).message_id
+    await writing.until_begun()
+    ids["queued"] = (await house.say("queued", channel="busy", user="bob")).message_id
+    return writing
+
+
+@dataclass(slots=True)
+class Story:
+    database: Database
+    ids: dict[str, str]
+    restored: Restored
+    #: Numbers of the channels in the life that is gone.
+    seqs: dict[str, int]
+
+
+CHANNELS = ("quiet", "sent", "busy", "approval", "soon", "late", "caller", "new")
+
+
+@pytest.fixture
+async def story(database: Database) -> Story:
+    """A life, a backup in its middle, its end, and the restore of that backup two minutes later."""
+    async with a_life(database, first=True) as (house, world):
+        ids = await under_way(house, world)
+        sending = await being_sent(house, ids)
+        writing = await being_written(house, ids)
+        await house.store.write(log_in, house.clock.now())
+        made = await asyncio.to_thread(make_backup, database, house.clock.now())
+        for held in (sending.go, writing.go, world.go):
+            held.set()
+        await house.pass_time(2 * SOON)
+        for channel in ("quiet", "new"):
+            await house.ask("after the backup", channel=channel)
+        for name in ("running", "queued", "soon", "caller"):
+            await house.until_status(ids[name], ANSWERED)
+        await house.until_idle()
+        assert len(house.connector.sent) == 9
+        seqs = {channel: await last_seq(house, channel) for channel in CHANNELS}
+        now = house.clock.now()
+    return Story(database, ids, await asyncio.to_thread(restore, database, made.path, now), seqs)
+
+
+def log_in(tx: Transaction, now: int) -> None:
+    person = tx.principals.seen("web", "owner", "Owner", PrincipalRole.OWNER, now)
+    tx.logins.open_session("token", person.id, now)
+    tx.logins.add_code("code", now + 600_000, now)
+
+
+async def last_seq(house: House, channel: str) -> int:
+    return await house.insights.last_seq(Address(PLATFORM, BOT, channel))
+
+
+async def failed_jobs(house: House) -> Sequence[Job]:
+    """Oldest first."""
+    jobs = [job for job in reversed(await house.jobs()) if job.status is JobStatus.FAILED]
+    assert {(job.reason, job.error and job.error.startswith("the database was restored")) for job in jobs} == {
+        ("restored", True)
+    }
+    return jobs
+
+
+async def test_nothing_old_is_sent_again(story: Story) -> None:
+    async with a_life(story.database) as (house, _):
+        await house.until_idle()
+        answered = await house.ask("new", channel="quiet")
+        await house.until_sent(2, "quiet")
+        assert (answered.reply, house.connector.texts) == ("Re: new", ["Re: new"])
+        assert len(house.provider.asked) == 1
+
+
+async def test_what_was_under_way_has_failed_and_what_waits_for_people_and_time_waits(story: Story) -> None:
+    async with a_life(story.database) as (house, _):
+        found = {name: (await house.timeline(message)).status for name, message in story.ids.items()}
+        assert found == {
+            "done": ANSWERED,
+            "sending": ANSWERED,
+            "behind": ANSWERED,
+            "running": FAILED,
+            "queued": FAILED,
+            "soon": FAILED,
+            "caller": FAILED,
+            "approval": WAITING,
+            "late": WAITING,
+        }
+        assert (await house.timeline(story.ids["queued"])).reason == "restored"
+        states = [delivery.state for delivery in await house.deliveries("sent")]
+        assert states == [DeliveryState.UNKNOWN, DeliveryState.UNKNOWN]
+        jobs = await failed_jobs(house)
+        assert (len(jobs), story.restored.given_up.jobs) == (7, 7)
+        assert (story.restored.given_up.turns, story.restored.given_up.deliveries) == (5, 2)
+
+
+async def test_everything_can_be_tried_again_by_hand(story: Story) -> None:
+    async with a_life(story.database) as (house, world):
+        world.go.set()
+        for job in await failed_jobs(house):
+            await house.operations.retry_job(job.id)
+        for name in ("running", "queued", "soon", "caller"):
+            await house.until_status(story.ids[name], ANSWERED)
+        await house.until_idle()
+        assert (await house.timeline(story.ids["caller"])).reply == "it said yes"
+        assert [delivery.state for delivery in await house.deliveries("sent")] == [DeliveryState.SENT] * 2
+        assert len(house.connector.sent) == 6
+
+
+async def test_a_question_is_answered_and_a_timer_goes_off(story: Story) -> None:
+    async with a_life(story.database) as (house, _):
+        (wait,) = (await house.insights.waits(open_only=True, limit=10, cursor=None)).items
+        owner = await house.store.write(lambda tx: tx.principals.seen("chat", "o", "O", PrincipalRole.OWNER, 0))
+        await house.operations.answer_wait(wait.id, WaitAnswer("approve"), owner)
+        assert (await house.until_status(story.ids["approval"], ANSWERED)).reply == "approve"
+        await house.pass_time(2 * LATE)
+        assert (await house.until_status(story.ids["late"], ANSWERED)).reply == "time is up"
+        assert (await house.timeline(story.ids["soon"])).status is FAILED
+
+
+async def test_clients_that_know_later_numbers_miss_nothing(story: Story) -> None:
+    """Numbers are never given twice, in a channel that the backup knows and in one that it does not."""
+    async with a_life(story.database) as (house, _):
+        for channel in ("quiet", "new"):
+            await house.ask("new", channel=channel)
+            seen = await house.insights.deliveries_after(Address(PLATFORM, BOT, channel), story.seqs[channel], limit=10)
+            assert [delivery.content for delivery in seen] == ["Re: new"]
+
+
+async def test_everybody_logs_in_anew(story: Story) -> None:
+    async with a_life(story.database) as (house, _):
+        assert await house.store.read(lambda tx: tx.logins.session("token")) is None
+        assert await house.store.write(lambda tx: tx.logins.use_code("code", house.clock.now())) is False
+        at = await house.store.read(lambda tx: tx.settings.get("restored_at"))
+        assert at is not None
+        assert abs(int(at) - house.clock.now()) < 60_000

@@ -1,0 +1,125 @@
+"""A data folder with something in it, and ways to look at what a backup or a restore made of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import shutil
+import sqlite3
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.messages import Attachment
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from arvis.testing.conformance.store_records import accept
+from tests.conformance.databases import opened
+from tests.fixtures.make_database import fill
+
+NOW = 1_800_000_000_000
+DAY_MS = 86_400_000
+#: What `fill` and `_attach` write.
+MESSAGES = 4
+FILES = (b"a cat", b"a dog" * 1000)
+HASHES = tuple(hashlib.sha256(data).hexdigest() for data in FILES)
+
+
+def filled(folder: Path) -> Database:
+    """A database with rows of every kind and two attachments, closed."""
+    folder.mkdir(exist_ok=True)
+    database = Database(folder / "arvis.db", None, folder)
+    asyncio.run(_fill(database))
+    (folder / "api-key").write_text("secret")
+    (folder / "logs").mkdir()
+    (folder / "logs" / "arvis.log").write_text("secret")
+    return database
+
+
+async def _fill(database: Database) -> None:
+    async with opened(database) as store:
+        await store.write(fill)
+        for data in FILES:
+            await store.put_blob(data)
+        await store.write(_attach)
+
+
+def _attach(tx: Transaction) -> None:
+    message_id, _ = accept(tx, "event-with-files")
+    files = [
+        Attachment(f"{number}.jpg", "image/jpeg", len(data), sha256)
+        for number, (data, sha256) in enumerate(zip(FILES, HASHES, strict=True))
+    ]
+    tx.messages.attach(message_id, files)
+
+
+def copied(template: Database, folder: Path, *, keep: int = 7) -> Database:
+    """The same in a folder of its own."""
+    shutil.copytree(template.folder, folder)
+    return Database(folder / "arvis.db", None, folder, keep)
+
+
+def say(database: Database, text: str) -> None:
+    """One row more, by another program."""
+    with contextlib.closing(sqlite3.connect(database.file)) as connection, connection:
+        connection.execute("INSERT INTO settings VALUES (?, 'said', 0)", (text,))
+
+
+def said(database: Database) -> list[str]:
+    """What was said, in order; fails when the database is not sound."""
+    with contextlib.closing(sqlite3.connect(database.file)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        return [key for (key,) in connection.execute("SELECT key FROM settings WHERE value = 'said' ORDER BY key")]
+
+
+def killed(database: Database, text: str) -> Database:
+    """The files as they are after a kill: a commit stands in the log, beside its index."""
+    folder = database.folder / "killed"
+    folder.mkdir()
+    with contextlib.closing(sqlite3.connect(database.file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("INSERT INTO settings VALUES (?, 'said', 0)", (text,))
+        for end in ("", "-wal", "-shm"):
+            (folder / f"arvis.db{end}").write_bytes(database.file.with_name(f"arvis.db{end}").read_bytes())
+    return Database(folder / "arvis.db", None, folder)
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """Every file by its path in the folder, but for locks and logs of SQLite that hold nothing."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith("-shm") and path.stat().st_size
+    }
+
+
+def members(archive: Path) -> dict[str, bytes]:
+    with tarfile.open(archive) as tar:
+        return {member.name: _bytes(tar, member) for member in tar.getmembers()}
+
+
+def _bytes(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = tar.extractfile(member)
+    return b"" if file is None else file.read()
+
+
+def manifest(archive: Path) -> Any:
+    return json.loads(members(archive)["manifest.json"])
+
+
+def rebuilt(path: Path, parts: Mapping[str, bytes | tarfile.TarInfo]) -> Path:
+    """An archive of these members, in this order; a ready header stands for a member of another kind."""
+    with gzip.open(path, "wb", compresslevel=1) as out, tarfile.open(fileobj=out, mode="w") as tar:
+        for name, part in parts.items():
+            if isinstance(part, tarfile.TarInfo):
+                tar.addfile(part)
+            else:
+                header = tarfile.TarInfo(name)
+                header.size = len(part)
+                tar.addfile(header, io.BytesIO(part))
+    return path

@@ -1,0 +1,289 @@
+"""Damage that was found at a start: the file set aside, the newest backup in its place, and a person told."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arvis.domain.errors import StoreError
+from arvis.store.backup import make_backup
+from arvis.store.database import Database
+from arvis.store.mending import Finding, make_sound
+from arvis.store.opening import bring_up_to_date
+from arvis.store.page_sums import sums_file
+from arvis.store.restore import restore
+from arvis.store.sealing import kept_log, log_file
+from arvis.store.wal import with_suffix
+from tests.unit.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
+from tests.unit.test_wal import commits
+
+HOUR = 3_600_000
+BEFORE, AFTER = ["m1", "m2", "m3"], ["m4", "m5"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Database:
+    """Stopped cleanly: three messages, a backup, two messages more."""
+    with life(tmp_path / "home") as living:
+        living.receive(*BEFORE)
+        make_backup(living.database, NOW + HOUR)
+        living.receive(*AFTER, at=NOW + 2 * HOUR)
+    return living.database
+
+
+@pytest.fixture
+def dead(tmp_path: Path) -> Database:
+    """Killed while all of its messages stood in the log."""
+    with life(tmp_path / "life") as living:
+        living.receive(*BEFORE, *AFTER)
+        return living.killed()
+
+
+def started(database: Database, now: int = NOW + 3 * HOUR) -> Finding | None:
+    """As the daemon begins."""
+    finding = make_sound(database, now)
+    bring_up_to_date(database, now)
+    return finding
+
+
+def rows(database: Database, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(f"{database.file.as_uri()}?mode=ro", uri=True)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def messages(database: Database) -> list[object]:
+    return [message_id for (message_id,) in rows(database, "SELECT id FROM messages ORDER BY id")]
+
+
+def delivery_states(database: Database) -> set[object]:
+    return {state for (state,) in rows(database, "SELECT state FROM deliveries")}
+
+
+def spoil(file: Path) -> int:
+    """Change a letter of a message where SQLite sees nothing; the number of its page."""
+    place = file.read_bytes().index(b"Hello")
+    flip(file, place)
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return place // PAGE + 1
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# -- a damaged file ----------------------------------------------------------------------------------------
+
+
+def test_the_newest_backup_takes_the_place_of_a_damaged_file(home: Database) -> None:
+    page = spoil(home.file)
+    damaged = home.file.read_bytes()
+    finding = started(home)
+    assert finding is not None
+    assert finding.report is not None
+    assert (finding.level, finding.event) == ("error", "database_damaged")
+    assert f"({page})" in finding.what
+    assert messages(home) == BEFORE
+    assert delivery_states(home) == {"unknown"}
+    aside = home.aside / "20270115T110000Z"
+    assert finding.report == aside / "damage.txt"
+    assert (aside / "arvis.db").read_bytes() == damaged
+    assert (aside / "arvis.db-sums").exists()
+    assert started(home) is None
+
+
+def test_the_report_names_what_is_missing_and_the_way_back(home: Database) -> None:
+    page = spoil(home.file)
+    finding = started(home)
+    assert finding is not None
+    assert finding.report is not None
+    aside = finding.report.with_name("arvis.db")
+    assert (
+        finding.report.read_text()
+        == f"""\
+Arvis found its database damaged at 2027-01-15 11:00:00 UTC.
+
+The damage
+  pages that are not as they were written: 1 ({page})
+
+What was done
+  The damaged database was set aside whole: {aside}
+  The newest sound backup was put in its place: arvis-20270115T090000Z.tar.gz of 2027-01-15 09:00:00 UTC, 3 messages.
+  What may have been done or sent already is not done again by itself: 0 turns, 0 jobs, 3 deliveries. \
+`arvis jobs list` shows them; each can be tried again by hand.
+
+What is missing
+  2 messages of the damaged database are newer than the backup: from 2027-01-15 10:00:00 UTC to 2027-01-15 10:00:00 UTC.
+
+The way back
+  If you trust the damaged database more than the backup, stop Arvis and run:
+  arvis restore {aside}
+"""
+    )
+    restore(home, aside, NOW + 4 * HOUR)
+    assert messages(home) == BEFORE + AFTER
+    assert started(home) is not None
+
+
+def test_messages_in_the_log_of_a_damaged_file_are_counted(tmp_path: Path) -> None:
+    with life(tmp_path / "home") as living:
+        living.receive(*BEFORE)
+        living.sealing.fold()
+        make_backup(living.database, NOW + HOUR)
+        living.receive(*AFTER, at=NOW + 2 * HOUR)
+        dead = living.killed()
+    cut(dead.file, 20 * PAGE)
+    finding = started(dead)
+    assert finding is not None
+    assert finding.report is not None
+    assert messages(dead) == BEFORE
+    assert sorted(path.name for path in finding.report.parent.iterdir()) == [
+        *("arvis.db", "arvis.db-kept", "arvis.db-shm", "arvis.db-sums", "arvis.db-wal"),
+        "damage.txt",
+    ]
+
+
+def test_a_file_that_cannot_be_read_at_all(home: Database) -> None:
+    home.file.write_bytes(b"\0" * 3 * PAGE)
+    finding = started(home)
+    assert finding is not None
+    assert finding.report is not None
+    assert "cannot be read any more" in finding.report.read_text()
+    assert messages(home) == BEFORE
+
+
+@pytest.mark.parametrize("backups", ["none", "damaged"])
+def test_without_a_sound_backup_nothing_is_served(home: Database, backups: str) -> None:
+    [backup] = home.backups.iterdir()
+    if backups == "none":
+        backup.unlink()
+    else:
+        flip(backup, backup.stat().st_size // 2)
+    spoil(home.file)
+    before = files(home.folder)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="no sound backup") as raised:
+            make_sound(home, NOW)
+        assert "pages that are not as they were written" in raised.value.why
+        assert f"`arvis restore {home.file}`" in raised.value.fix
+        assert files(home.folder) == before
+
+
+def test_a_refused_database_can_be_taken_as_it_is(home: Database) -> None:
+    spoil(home.file)
+    restore(home, home.file, NOW)
+    assert messages(home) == BEFORE + AFTER
+    finding = started(home)
+    assert finding is not None
+    assert finding.level == "info"
+    assert started(home) is None
+
+
+def test_a_newer_backup_that_is_damaged_is_passed_over(home: Database) -> None:
+    newer = make_backup(home, NOW + 2 * HOUR).path
+    flip(newer, newer.stat().st_size // 2)
+    spoil(home.file)
+    finding = started(home)
+    assert finding is not None
+    assert finding.report is not None
+    assert f"Passed over: {newer.name}" in finding.report.read_text()
+    assert messages(home) == BEFORE
+
+
+# -- a damaged log -----------------------------------------------------------------------------------------
+
+
+def test_the_sound_part_of_a_log_is_kept_and_nothing_old_is_sent_again(dead: Database) -> None:
+    log = log_file(dead.file)
+    end = commits(log)[3]
+    flip(log, HEADER + end * FRAME + 50)
+    damaged = log.read_bytes()
+    finding = started(dead)
+    assert finding is not None
+    assert finding.report is not None
+    assert (finding.level, finding.event) == ("error", "log_damaged")
+    assert messages(dead) == ["m1", "m2", "m3", "m4"]
+    assert delivery_states(dead) == {"unknown"}
+    assert (finding.report.parent / "arvis.db-wal").read_bytes() == damaged
+    text = finding.report.read_text()
+    assert "frames that were committed to the log" in text
+    assert "0 turns, 0 jobs, 4 deliveries" in text
+    assert started(dead) is None
+
+
+def test_a_superseded_log_is_not_played(tmp_path: Path) -> None:
+    with life(tmp_path / "home") as living:
+        living.receive(*BEFORE, *AFTER)
+        assert living.sealing.fold()
+        dead = living.killed()
+    flip(log_file(dead.file), HEADER + 10 * FRAME)
+    finding = started(dead)
+    assert finding is not None
+    assert finding.report is not None
+    assert (finding.level, finding.event) == ("warning", "log_damaged")
+    assert "Nothing: all of it stood in the database already." in finding.report.read_text()
+    assert messages(dead) == BEFORE + AFTER
+    assert delivery_states(dead) == {"pending"}
+    assert started(dead) is None
+
+
+def test_a_log_that_another_program_folded_is_had_back(dead: Database) -> None:
+    """Whoever opens the database last, and be it to look, folds its log away."""
+    with closing(sqlite3.connect(dead.file)) as other:
+        assert other.execute("SELECT count(*) FROM messages").fetchone() == (5,)
+    assert not log_file(dead.file).exists()
+    assert started(dead) is None
+    assert messages(dead) == BEFORE + AFTER
+    assert not kept_log(dead.file).exists()
+
+
+def test_a_log_that_is_gone_is_had_back(dead: Database) -> None:
+    log_file(dead.file).unlink()
+    assert started(dead) is None
+    assert messages(dead) == BEFORE + AFTER
+
+
+def test_the_log_of_another_file_is_not_played(home: Database, dead: Database) -> None:
+    """Somebody put a database there, and removed what SQLite is known to keep beside one."""
+    with resumed(home) as living:
+        living.receive("m6")
+    dead.file.write_bytes(home.file.read_bytes())
+    for left in (log_file(dead.file), with_suffix(dead.file, "-shm"), sums_file(dead.file)):
+        left.unlink()
+    assert kept_log(dead.file).exists()
+    assert started(dead) is not None
+    assert messages(dead) == [*BEFORE, *AFTER, "m6"]
+
+
+# -- sums --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_sums_are_taken_anew(home: Database, damaged: bool) -> None:
+    if damaged:
+        flip(sums_file(home.file), 50)
+    else:
+        sums_file(home.file).unlink()
+    finding = started(home)
+    assert finding is not None
+    assert finding.level == ("warning" if damaged else "info")
+    assert started(home) is None
+    spoil(home.file)
+    assert started(home) is not None
+    assert messages(home) == BEFORE
+
+
+def test_a_new_database_needs_no_word(tmp_path: Path) -> None:
+    database = Database(tmp_path / "arvis.db", None, tmp_path)
+    assert started(database) is None
+    assert started(database) is None
+    with resumed(database) as living:
+        living.say("word-1")
+    assert kept_words(database) == ["word-1"]
+
+
+def test_a_server_is_left_to_itself(tmp_path: Path) -> None:
+    assert make_sound(Database(tmp_path / "arvis.db", "postgresql://nowhere", tmp_path), NOW) is None
