@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.api import connect
 from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import megabytes, print_json, tell

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json, tell
 from arvis.config import load

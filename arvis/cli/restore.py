@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import megabytes, moment, print_json, print_table, tell
 from arvis.config import load

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from arvis import app as daemon
+from arvis.app import daemon
 from arvis.cli.options import place_options
 from arvis.config import ALL_ROLES, load
 

@@ -197,9 +197,7 @@ class Engine:
         self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
     ) -> None:
         asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
-        stopped = await self._store.write(
-            _commit, job, progress, closing=closing, effect=effect, now=self._clock.now()
-        )
+        stopped = await self._store.write(_commit, job, progress, closing=closing, effect=effect, now=self._clock.now())
         progress.written()
         for job_id in stopped:
             self._bus.publish(JobSettled(job_id, "cancelled"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.checks.scene import Scene
 from arvis.cli.printing import moment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, failed, ok, warn
 from arvis.cli.checks.scene import Scene
 from arvis.domain.errors import ArvisError

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from arvis.app import database_of
+from arvis.app.database import database_of
 from arvis.cli.checks.asking import DaemonView, ask
 from arvis.cli.checks.journal import Start, starts
 from arvis.config import Config

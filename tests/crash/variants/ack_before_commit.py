@@ -25,5 +25,5 @@ VARIANT = Variant(
     caught_by=[every_accepted_message_is_answered],
     blows=1,
     aim=Aim.ACKNOWLEDGED,
-    patience=10,
+    patience=4,
 )

@@ -1,0 +1,106 @@
+"""What everything else is built on, opened in order: the disk, the database, the way to other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from arvis.app.database import database_of
+from arvis.bridge import Bridge
+from arvis.bus import EventBus
+from arvis.config import Config
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.errors import StoreLost
+from arvis.ports.insights import Insights
+from arvis.ports.relay import Topic
+from arvis.ports.store import Store, Transaction
+from arvis.process.ballast import Ballast
+from arvis.process.clock import SystemClock
+from arvis.process.disk import DiskWatch, disk_space
+from arvis.process.ids import IdMaker
+from arvis.process.lock import DataFolder
+from arvis.store.backup_keeper import BackupKeeper
+from arvis.store.emergency import Emergency
+from arvis.store.mending import make_sound
+from arvis.store.opening import bring_up_to_date, open_relay, open_store
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What everything else is built on, and what outlives every role."""
+
+    config: Config
+    folder: DataFolder
+    clock: SystemClock
+    new_id: IdMaker
+    bus: EventBus
+    store: Store
+    insights: Insights
+    bridge: Bridge | None
+    backups: BackupKeeper
+    disk: DiskWatch
+
+
+@asynccontextmanager
+async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> AsyncIterator[DiskWatch]:
+    """Room matters where the database lies in the data folder."""
+    space, ballast = partial(disk_space, folder.path), Ballast(folder.path / "ballast")
+    disk = DiskWatch(space=space, ballast=ballast, clock=clock)
+    async with nullcontext() if config.postgres_url else disk.watching():
+        yield disk
+
+
+@asynccontextmanager
+async def open_base(
+    config: Config, folder: DataFolder, disk: DiskWatch, clock: SystemClock, new_id: IdMaker
+) -> AsyncIterator[Base]:
+    database = database_of(config)
+    if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
+        getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
+    applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    bus = EventBus()
+    emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
+    async with (
+        open_store(database, boot=folder.boot_id, new_id=new_id, emergency=emergency) as (store, insights),
+        open_relay(database, boot=folder.boot_id) as relay,
+    ):
+        if applied:
+            log.info("migrated", migrations=applied)
+        await store.write(_seed_agents, config, clock.now())
+        bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
+        with nullcontext() if bridge is None else bridge.passing_on():
+            backups = BackupKeeper(database=database, every=config.backup.every, clock=clock)
+            yield Base(config, folder, clock, new_id, bus, store, insights, bridge, backups, disk)
+
+
+def _topics(config: Config) -> list[Topic]:
+    """What this process wants to hear from the others."""
+    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS}
+    return [topic for role, topic in wanted.items() if role in config.roles]
+
+
+def _end_at_once(error: StoreLost) -> None:
+    """On a thread of the store: from now on nobody may be told anything, so the process ends where it stands."""
+    log.critical("store_lost", error=error.what, why=error.why, fix=error.fix)
+    os._exit(1)
+
+
+def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
+    """Create the configured agents that are not there yet; the database is the truth afterwards."""
+    for entry in config.agents:
+        if tx.agents.by_slug(entry.slug) is not None:
+            continue
+        fields = entry.model_dump(exclude={"channels"})
+        agent = Agent(id=tx.new_id(), **fields)
+        tx.agents.add(agent, now)
+        for channel in entry.channels:
+            if tx.agents.binding_at(channel.platform, channel.channel) is None:
+                tx.agents.bind(Binding(channel.platform, channel.channel, agent.id, channel.permission), now)

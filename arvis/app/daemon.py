@@ -1,0 +1,97 @@
+"""The life of the daemon, from the lock on its folder to the last line of its log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from importlib.metadata import entry_points
+
+import structlog
+
+from arvis.app.base import open_base, watch_disk
+from arvis.app.parts import load_providers, new_token
+from arvis.app.roles import start_roles
+from arvis.config import Config, ineffective_keys
+from arvis.domain.errors import ConfigError
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
+from arvis.process.lock import hold_data_folder
+from arvis.process.logs import logging_to
+from arvis.process.redaction import Redactor
+from arvis.process.roles import Supervisor
+from arvis.runner import DEMO
+
+log = structlog.get_logger(__name__)
+
+
+async def run(config: Config, *, say: Callable[[str], None]) -> None:
+    """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people."""
+    stopping = _stop_on_signals()
+    clock = SystemClock()
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=new_token))
+        redact = Redactor({*config.secrets(), folder.api_key})
+        keep_days = config.retention.logs_days
+        stack.enter_context(
+            logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
+        )
+        _check_connectors(config)
+        disk = await stack.enter_async_context(watch_disk(config, folder, clock))
+        base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id))
+        # What turns need to end is opened before the roles, and so is closed after their drain.
+        providers = await load_providers(stack, base, config.accounts or (DEMO,))
+        supervisor = await stack.enter_async_context(Supervisor(clock=clock))
+        web = await start_roles(base, providers, supervisor)
+        say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
+        if web and folder.first_start:
+            say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
+        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(config))
+        _warn_of_ineffective(config)
+        await stopping.wait()
+        log.info("stopping")
+
+
+def _models(config: Config) -> list[str]:
+    return [f"{account.provider}/{account.model} ({account.name})" for account in config.accounts or (DEMO,)]
+
+
+def _warn_of_ineffective(config: Config) -> None:
+    if ineffective := ineffective_keys(config):
+        log.warning("settings_without_effect", keys=ineffective, why="this version does not act upon them yet")
+    for account in config.skipped_accounts:
+        log.warning("account_skipped", provider=account.provider, variable=account.variable, why="not in this version")
+
+
+def _check_connectors(config: Config) -> None:
+    """A bot that was configured and cannot run is an error; one that only a variable asked for is left out."""
+    installed = {point.name for point in entry_points(group="arvis.connectors")}
+    for entry in config.connectors:
+        if entry.platform in installed:
+            continue
+        if entry.variable is None:
+            raise ConfigError(
+                f"`{entry.path}` names a platform that is not available in this version: {entry.platform}",
+                fix="remove it; the web page, the API and the command line are there",
+            )
+        log.warning("connector_skipped", platform=entry.platform, variable=entry.variable, why="not in this version")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    """Set by the first SIGTERM or SIGINT; the second ends the process where it stands, which loses nothing."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if stopping.is_set():
+            os._exit(1)
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    return stopping

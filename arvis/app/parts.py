@@ -1,0 +1,97 @@
+"""The parts of the daemon, each made of the base: providers, the flow of messages, the web server."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import random
+import secrets
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from importlib.metadata import entry_points
+
+from arvis.agents.agent import agent_graph
+from arvis.app.base import Base
+from arvis.domain.errors import ConfigError
+from arvis.domain.runs import Account, CallTimeouts
+from arvis.graph.engine import Engine
+from arvis.message_flow import MessageFlow
+from arvis.operations import StoreOperations
+from arvis.ports.http import HttpClient
+from arvis.ports.provider import Provider
+from arvis.process.roles import RoleState, Supervisor
+from arvis.queue.patience import PatientStore
+from arvis.routing import Router
+from arvis.runner import DEMO, Runner
+from arvis.web.connector import WebConnector
+from arvis.web.server import WebServer
+
+
+async def load_providers(stack: AsyncExitStack, base: Base, accounts: tuple[Account, ...]) -> Mapping[str, Provider]:
+    """Only what an account or an agent names is imported, and off the event loop."""
+    names = {account.provider for account in (*accounts, DEMO)}
+    http: HttpClient | None = None
+    if names - {"demo"}:
+        net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
+        http = await stack.enter_async_context(net.open_http_client())
+    found = {point.name: point for point in entry_points(group="arvis.providers")}
+    timeouts = CallTimeouts(base.config.model.timeout_seconds, base.config.model.idle_seconds)
+    providers: dict[str, Provider] = {}
+    for name in sorted(names):
+        if name not in found:
+            raise ConfigError(f"There is no provider {name}", fix=f"use one of {', '.join(sorted(found))}")
+        create = await asyncio.to_thread(found[name].load)
+        providers[name] = create(name=name, http=http, clock=base.clock, timeouts=timeouts)
+    return providers
+
+
+def build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
+    config = base.config
+    runner = Runner(
+        providers=providers,
+        accounts=config.accounts or (DEMO,),
+        clock=base.clock,
+        new_id=base.new_id,
+        random=random.random,
+    )
+    graph = agent_graph(store=base.store, runner=runner, reply_bytes=config.limits.reply_bytes)
+    engine = Engine(
+        store=PatientStore(store=base.store, clock=base.clock),
+        graphs={graph.name: graph},
+        clock=base.clock,
+        bus=base.bus,
+        new_id=base.new_id,
+    )
+    router = Router(
+        fallback=config.routing.fallback,
+        conductor_channel=config.routing.conductor_channel,
+        owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
+    )
+    return MessageFlow(
+        admit=base.disk.admit, store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock
+    )
+
+
+def build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: Supervisor) -> WebServer:
+    config = base.config
+    return WebServer(
+        config=config.web,
+        limits=config.limits,
+        owners=tuple(config.owners.get("web", ())),
+        daemon_key=base.folder.api_key,
+        inbox=flow,
+        insights=base.insights,
+        operations=StoreOperations(store=base.store, bus=base.bus, clock=base.clock),
+        backups=base.backups,
+        store=base.store,
+        connector=rooms,
+        bus=base.bus,
+        clock=base.clock,
+        new_token=new_token,
+        roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
+        room=lambda: not base.disk.low,
+    )
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)

@@ -1,0 +1,106 @@
+"""What a process does, role by role, started in the order in which they depend on one another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+from arvis.app.base import Base
+from arvis.app.parts import build_flow, build_web
+from arvis.delivery import Deliverer
+from arvis.domain.events import JobSettled
+from arvis.domain.jobs import JobKind
+from arvis.graph import lifecycle
+from arvis.housekeeping import Housekeeping
+from arvis.message_flow import MessageFlow
+from arvis.ports.connector import Connector
+from arvis.ports.provider import Provider
+from arvis.process.leases import RoleKeeper
+from arvis.process.lock import DataFolder, leave_address
+from arvis.process.roles import Role, Supervisor
+from arvis.queue.patience import PatientStore
+from arvis.queue.policy import RetryPolicy
+from arvis.queue.queue import Handler, Queue
+from arvis.web.connector import WebConnector
+from arvis.web.server import WebServer
+
+DAY_MS = 24 * 3600 * 1000
+
+Up = Callable[[], None]
+
+
+async def start_roles(base: Base, providers: Mapping[str, Provider], supervisor: Supervisor) -> WebServer | None:
+    """Build the flow around the store and start what this process is to do; the web server, if it has one."""
+    config = base.config
+    flow = build_flow(base, providers)
+    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
+    connectors: dict[tuple[str, str], Connector] = {(rooms.platform, rooms.name): rooms}
+    web = build_web(base, flow, rooms, supervisor) if "web" in config.roles else None
+    if base.bridge is not None:
+        await supervisor.start(Role("notices", base.bridge.run))
+    if "workers" in config.roles:
+        await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
+    if "scheduler" in config.roles:
+        await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
+    if web is not None:
+        await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
+    return web
+
+
+async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up) -> None:
+    """The workers: run jobs until cancelled, then drain."""
+    settings = base.config.queue
+    patient = PatientStore(store=base.store, clock=base.clock)
+    deliverer = Deliverer(store=patient, connectors=connectors, clock=base.clock)
+    handlers: dict[JobKind, Handler] = {JobKind.MESSAGE: flow, JobKind.ADVANCE: flow, JobKind.DELIVER: deliverer}
+    queue = Queue(
+        store=base.store,
+        clock=base.clock,
+        policy=RetryPolicy(settings.max_attempts, int(settings.retry_unit_seconds * 1000), random.random),
+        handlers=handlers,
+        expire=lifecycle.expire,
+        workers=settings.workers,
+        delivery_workers=settings.delivery_workers,
+        lease_seconds=settings.lease_seconds,
+        boot=base.folder.boot_id,
+        node=base.folder.node_id,
+    )
+    forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
+    await queue.start()
+    up()
+    try:
+        await queue.watch()
+    finally:
+        forget()
+        await queue.stop()
+
+
+async def _keep_house(base: Base, up: Up) -> None:
+    """The scheduler: of all processes of a database, one at a time."""
+    retention = base.config.retention
+    keeper = RoleKeeper(
+        name="scheduler",
+        store=base.store,
+        clock=base.clock,
+        owner=base.folder.boot_id,
+        node=base.folder.node_id,
+    )
+    housekeeping = Housekeeping(
+        store=base.store,
+        clock=base.clock,
+        keep_finished_ms=retention.finished_jobs_days * DAY_MS,
+        keep_history_ms=retention.timeline_days * DAY_MS,
+        back_up=None if base.store.shared else base.backups.run_due,
+    )
+    up()
+    await keeper.run(housekeeping.run)
+
+
+async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:
+    await web.start()
+    try:
+        with leave_address(folder, web.url):
+            up()
+            await web.wait_closed()
+    finally:
+        await web.stop()
