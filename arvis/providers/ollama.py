@@ -1,0 +1,116 @@
+"""Models on an Ollama server, by its native chat: only there can the size of the context be asked for and be set.
+
+Left alone, Ollama takes a small context and silently forgets the beginning of a longer prompt, so every call says how
+much it needs. It makes one call for a reply, and one before the first of a model to learn what the model can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.providers.exchange import Answered, Broken, Exchange, ended_early, sendable_key
+from arvis.providers.ollama_chat import Answer, context_for, context_length, failure, messages_of, prompt_tokens
+from arvis.providers.reply import ReplyText
+
+_BASE_URL = "http://127.0.0.1:11434"
+
+
+def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> OllamaProvider:
+    """The entry point."""
+    return OllamaProvider(name=name, exchange=Exchange(http=http, clock=clock, timeouts=timeouts, failure=failure))
+
+
+class OllamaProvider:
+    """A `StreamingProvider`. What a model can hold is asked once and remembered."""
+
+    def __init__(self, *, name: str, exchange: Exchange) -> None:
+        self.name = name
+        self._exchange = exchange
+        self._contexts: dict[tuple[str, str], int] = {}
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
+
+    async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        model = request.model or account.model
+        document = _document(request, model, await self._context(request, account, model), stream=stream)
+        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        async with self._post(account, "chat", document, stream=stream, max_bytes=request.max_bytes) as answered:
+            if stream:
+                await _read_stream(answered.lines(), answer, reply)
+            else:
+                answer.take(await answered.document())
+        return answer.result(request)
+
+    async def _context(self, request: RunRequest, account: Account, model: str) -> int:
+        """The context to ask for, in tokens. Raises kind `too_long` when the model cannot hold the prompt."""
+        key = (_base(account), model)
+        if key not in self._contexts:
+            async with self._post(account, "show", {"model": model}, stream=False, max_bytes=0) as answered:
+                self._contexts[key] = context_length(await answered.document())
+        most, tokens = self._contexts[key], prompt_tokens(request)
+        if tokens > most:
+            text = f"the prompt needs some {tokens} tokens, and {model} holds {most}"
+            raise ProviderError(ProviderErrorKind.TOO_LONG, text)
+        return min(context_for(tokens + request.max_tokens), most)
+
+    def _post(
+        self, account: Account, method: str, document: Mapping[str, Any], *, stream: bool, max_bytes: int
+    ) -> AbstractAsyncContextManager[Answered]:
+        headers = {"Authorization": f"Bearer {sendable_key(account)}"} if account.api_key else {}
+        return self._exchange.post(
+            account,
+            f"{_base(account)}/api/{method}",
+            headers=headers,
+            document=document,
+            stream=stream,
+            max_bytes=max_bytes,
+        )
+
+
+async def _read_stream(lines: AsyncIterator[object], answer: Answer, reply: ReplyText) -> None:
+    try:
+        async for document in lines:
+            if not answer.take(document):
+                return
+    except Broken as error:
+        if not answer.finished:
+            raise ended_early(answer.account, str(error)) from None
+    if not answer.finished and not reply.truncated:
+        raise ended_early(answer.account, "no end was marked")
+
+
+def _base(account: Account) -> str:
+    """`OLLAMA_HOST` may be written without a scheme."""
+    base = (account.base_url or _BASE_URL).rstrip("/")
+    return base if "://" in base else f"http://{base}"
+
+
+def _document(request: RunRequest, model: str, context: int, *, stream: bool) -> dict[str, Any]:
+    messages = [message for turn in request.turns for message in messages_of(turn, request.turns)]
+    if request.system:
+        messages.insert(0, {"role": "system", "content": request.system})
+    document: dict[str, Any] = {
+        "model": model,
+        "messages": messages,
+        "stream": stream,
+        "options": {"num_ctx": context, "num_predict": request.max_tokens},
+    }
+    if request.tools:
+        document["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in request.tools
+        ]
+    return document

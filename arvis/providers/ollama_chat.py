@@ -1,0 +1,157 @@
+"""Ollama's chat on the wire: a prompt as messages, an answer as one document or a line for each piece.
+
+Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer and never a crash.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.ports.clock import Clock
+from arvis.providers import failures
+from arvis.providers.calls import CallDrafts
+from arvis.providers.reply import ReplyText, printable, token_count
+
+#: What Ollama takes when nobody says (tokens), and what a model is believed to hold that does not tell.
+_LEAST_CONTEXT = 4_096
+_UNKNOWN_CONTEXT = 8_192
+_MOST_CONTEXT = 1 << 21
+
+#: Bytes of a token at the very least that a prompt may hold; too many tokens cost memory, too few the beginning.
+_BYTES_A_TOKEN = 2.5
+_TOKENS_A_PICTURE = 1_600
+
+_LONGEST_NAME = 200
+_TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:length|window|size)", re.IGNORECASE)
+
+
+def prompt_tokens(request: RunRequest) -> int:
+    """An estimate that is rather too high."""
+    texts = [request.system, *(text for turn in request.turns for text in _texts(turn))]
+    size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
+    pictures = sum(len(turn.images) for turn in request.turns)
+    return round(size / _BYTES_A_TOKEN) + pictures * _TOKENS_A_PICTURE
+
+
+def context_for(needed: int) -> int:
+    """Rounded up in large steps, so that a conversation that grows does not make the server load the model anew at
+    every turn."""
+    context = _LEAST_CONTEXT
+    while context < needed:
+        context *= 2
+    return context
+
+
+def context_length(document: object) -> int:
+    """What a model can hold, from the answer of `/api/show`: a field of its architecture's name."""
+    info = document.get("model_info") if isinstance(document, Mapping) else None
+    for name, value in info.items() if isinstance(info, Mapping) else ():
+        if str(name).endswith(".context_length") and (length := token_count(value)):
+            return min(length, _MOST_CONTEXT)
+    return _UNKNOWN_CONTEXT
+
+
+def messages_of(turn: Turn, turns: Sequence[Turn]) -> Iterator[dict[str, Any]]:
+    """The outputs of tools are messages of their own, which name the tool."""
+    names = {call.id: call.name for each in turns for call in each.calls} if turn.outputs else {}
+    for output in turn.outputs:
+        yield {"role": "tool", "tool_name": names.get(output.call_id, "unknown"), "content": output.content}
+    if not (turn.content or turn.images or turn.calls) and turn.outputs:
+        return
+    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.images:
+        message["images"] = [base64.b64encode(image.data).decode() for image in turn.images]
+    if turn.calls:
+        calls = [{"function": {"name": call.name, "arguments": call.arguments or {}}} for call in turn.calls]
+        message["tool_calls"] = calls
+    yield message
+
+
+class Answer:
+    """One answer while its documents arrive. `finished` is True once the server said `done`."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
+        self.account = account
+        self.finished = False
+        self._reply = reply
+        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
+        self._model: str | None = None
+        self._input_tokens: int | None = None
+        self._output_tokens: int | None = None
+        self._stop_reason = "end"
+
+    def take(self, document: object) -> bool:
+        """Read the next document. False when the reply is as large as it may be. Raises `ProviderError`."""
+        if not isinstance(document, Mapping):
+            raise failures.unreadable(self.account, "it is not an object")
+        if error := document.get("error"):
+            raise _refined(failures.from_error_object(self.account, error))
+        more = self._take_message(document.get("message"))
+        if document.get("done") is True:
+            self._finish(document)
+        return more
+
+    def result(self, request: RunRequest) -> RunResult:
+        return self._reply.result(
+            request,
+            self.account,
+            model=self._model,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            stop_reason="tool_calls" if self._calls else self._stop_reason,
+            calls=self._calls.result(),
+        )
+
+    def _take_message(self, message: object) -> bool:
+        match message:
+            case None:
+                return True
+            case {"tool_calls": list(calls)}:
+                for call in calls:
+                    self._take_call(call)
+        match message:
+            case {"content": str(text)}:
+                return self._reply.add(text)
+            case Mapping() if message.get("content") is None:
+                return True
+        raise failures.unreadable(self.account, "its message has a wrong type")
+
+    def _take_call(self, call: object) -> None:
+        match call:
+            case {"function": {"name": str(name), **function}}:
+                self._calls.add_whole(name, function.get("arguments") or {})
+            case _:
+                raise failures.unreadable(self.account, "its tool calls have a wrong type")
+
+    def _finish(self, document: Mapping[str, object]) -> None:
+        self.finished = True
+        self._input_tokens = token_count(document.get("prompt_eval_count"))
+        self._output_tokens = token_count(document.get("eval_count"))
+        match document.get("model"):
+            case str(model):
+                self._model = printable(model, _LONGEST_NAME) or None
+        match document.get("done_reason"):
+            case str(reason) if reason != "stop":
+                self._stop_reason = printable(reason, 32)
+
+
+def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
+    """Ollama says what went wrong in a bare string."""
+    return _refined(failures.from_answer(account, status, headers, document, clock))
+
+
+def _refined(plain: ProviderError) -> ProviderError:
+    if not _TOO_LONG.search(plain.what):
+        return plain
+    return ProviderError(ProviderErrorKind.TOO_LONG, plain.what, retry_after=plain.retry_after)
+
+
+def _texts(turn: Turn) -> Iterator[str]:
+    yield turn.content
+    yield from (output.content for output in turn.outputs)
+    yield from (str(call.arguments) for call in turn.calls)
