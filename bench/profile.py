@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 
-from arvis import app
+from arvis.app import daemon
 from arvis.config import load
 from bench.people import Door, Exchange
 from bench.sampling import Sampler, processor_seconds_by_thread, sampling
@@ -74,7 +74,7 @@ async def daemon_in_this_process(folder: Path) -> AsyncIterator[Door]:
         if not url.done():
             url.set_result(line.rpartition(" ")[2])
 
-    running = asyncio.create_task(app.run(config, say=say))
+    running = asyncio.create_task(daemon.run(config, say=say))
     running.add_done_callback(lambda _: url.done() or url.cancel())
     try:
         yield Door(await url, (config.data_dir / "api-key").read_text().strip())
@@ -176,7 +176,7 @@ def _print_shares(shares: Mapping[str, float], seconds: float) -> None:
     large = {name: share for name, share in shares.items() if share >= SMALL}
     large["(others)"] = 1 - sum(large.values())
     for name, share in sorted(large.items(), key=lambda each: -each[1]):
-        print(f"    {name:36}{share * seconds * 1e6:8,.0f}{share:8.0%}")
+        print(f"    {name:48}{share * seconds * 1e6:8,.0f}{share:8.0%}")
 
 
 def main() -> None:

@@ -16,16 +16,38 @@ from contextlib import contextmanager
 from types import FrameType
 
 #: Seconds between two looks.
-INTERVAL = 0.0005
+INTERVAL = 0.0002
 #: Modules that run what others bring: whose time it is says the next one on the stack.
 CARRIERS = frozenset(
     f"arvis.{name}"
     for name in (
-        *("app", "bridge", "bus", "process.roles", "queue.queue", "queue.slots", "graph.engine", "graph.context"),
+        *(
+            "app.daemon",
+            "app.roles",
+            "bridge",
+            "bus",
+            "process.roles",
+            "queue.queue",
+            "queue.slots",
+            "graph.engine",
+            "graph.context",
+        ),
         *("store.scripts", "store.session", "store.sqlite", "store.sqlite_session", "store.submissions"),
         *("store.transaction", "store.writer"),
     )
 )
+#: Where threads wait for work, by module and function. One that is found there has used time in runs that were over
+#: before they were seen, and for going to sleep and waking up.
+WAITS = frozenset(
+    [
+        ("selectors", "select"),
+        ("threading", "wait"),
+        ("concurrent.futures.thread", "_worker"),
+        ("arvis.store.writer", "run"),
+        ("arvis.store.sqlite", "run"),
+    ]
+)
+WAITING = "(waking up, and what was too short to be seen)"
 #: How long (seconds) a thread may keep the interpreter while the sampler asks for it.
 _SWITCH = 0.0001
 
@@ -58,8 +80,9 @@ class Sampler:
         since = used - self._used.get(ident, used)
         self._used[ident] = used
         self.threads[thread] += since
-        self.modules[thread, _module(frame)] += since
-        self.served[thread, _served(frame)] += since
+        waits = (frame.f_globals.get("__name__"), frame.f_code.co_name) in WAITS
+        self.modules[thread, WAITING if waits else _module(frame)] += since
+        self.served[thread, WAITING if waits else _served(frame)] += since
 
 
 @contextmanager

@@ -48,11 +48,10 @@ class Rests:
         return open_ + closed, None if open_ or closed else min(until, default=None)
 
     def refused(self, choice: Choice, error: ProviderError, now: int) -> Rest:
-        """A refusal: the account rests from this model, longer each time, and never shorter than the vendor asks."""
+        """A refusal: the account rests from this model as long as the vendor asks, and after a limit longer each time."""
         before = self._rests.get((choice.account.name, choice.model))
         refusals = before.refusals + 1 if before and before.kind == error.kind else 1
-        pause = _CLOSED_MS if error.kind in _CLOSED else COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1] * 60_000
-        until = now + max(pause, round((error.retry_after or 0) * 1000))
+        until = now + max(_pause(error.kind, refusals), round((error.retry_after or 0) * 1000))
         return self._keep(Rest(choice.account.name, choice.model, until, refusals, error.kind, now))
 
     def answered(self, choice: Choice, now: int) -> Rest | None:
@@ -68,3 +67,12 @@ class Rests:
     def _keep(self, rest: Rest) -> Rest:
         self._rests[rest.account, rest.model] = rest
         return rest
+
+
+def _pause(kind: ProviderErrorKind, refusals: int) -> int:
+    """The least rest, in ms."""
+    if kind in _CLOSED:
+        return _CLOSED_MS
+    if kind is ProviderErrorKind.RATE_LIMIT:
+        return COOLDOWNS[min(refusals, len(COOLDOWNS)) - 1] * 60_000
+    return 0

@@ -128,6 +128,8 @@ class Striker:
         struck: asyncio.Future[Sequence[Daemon]] = asyncio.get_running_loop().create_future()
 
         def fall(sight: Sight) -> None:
+            if struck.done():  # it came too late: the blow has fallen on somebody else
+                return
             place = sight.place
             struck.set_result(self._hit([self._cluster.named(place)] if place else self._cluster.some(self._rng)))
             if self._blow is Blow.SLEEP and sight.tokens:

@@ -20,7 +20,7 @@ from typing import Any
 from tests.crash import sweep_command
 from tests.crash.injection_judge import as_people_see_it, not_from_failures, tracebacks
 from tests.crash.sweep_acts import ACTS, Ended, play, recover
-from tests.crash.sweep_command import at_once, chosen, report_of
+from tests.crash.sweep_command import at_once, part_of, points_for, report_of
 from tests.crash.sweep_play import Outcome, Theatre, fresh_folder, news, outcome, theatre
 from tests.crash.sweep_points import Point
 from tests.crash.sweep_stage import staged
@@ -77,8 +77,8 @@ async def inject(code: Path, options: argparse.Namespace) -> dict[str, Any]:
 
     async with theatre(code) as stage:
         counted = {name: await stage.count(stage.acts[name], CALLS) for name in ACTS if name in acts}
-        every = faults_of([point for each in counted.values() for point in each.points])
-        faults = named or chosen(every, options)
+        every = faults_of(points_for(counted.values(), options))
+        faults = named or part_of(every, options)
         print(f"{len(faults)} faults of {len(every)}", flush=True)
         outcomes = await at_once(map(strike_one, faults), options.parallel)
     return report_of(outcomes, time.monotonic() - started) | summary(struck)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.crash import sweep_command
 from tests.crash.sweep_acts import ACTS
-from tests.crash.sweep_command import at_once, chosen, report_of
+from tests.crash.sweep_command import at_once, part_of, points_for, report_of
 from tests.crash.sweep_play import theatre
 from tests.crash.sweep_points import Point
 
@@ -28,9 +28,8 @@ async def sweep(code: Path, options: argparse.Namespace) -> dict[str, Any]:
     acts = {point.act for point in named} or options.act or ACTS
     async with theatre(code) as stage:
         counted = {name: await stage.count(stage.acts[name]) for name in ACTS if name in acts}
-        every = [point for each in counted.values() for point in each.points]
-        points = named or chosen(every, options)
-        print(f"{len(points)} points of {len(every)}", flush=True)
+        points = named or part_of(points_for(counted.values(), options), options)
+        print(f"{len(points)} points of {sum(len(each.points) for each in counted.values())}", flush=True)
         outcomes = await at_once((stage.kill_at(point, counted[point.act].known) for point in points), options.parallel)
     shadowed = {
         name: dict(Counter(f"{call.call} {' '.join(call.paths)}" for call in each.shadowed))

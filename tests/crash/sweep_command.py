@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from tests.crash.campaign import CHECKOUT
 from tests.crash.sweep_acts import ACTS
 from tests.crash.sweep_lives import StraceRefused
-from tests.crash.sweep_play import Outcome
+from tests.crash.sweep_play import Counted, Outcome
+from tests.crash.sweep_points import Point
 from tests.crash.variants.build import copied
 
 T = TypeVar("T")
@@ -43,9 +44,15 @@ def run(
     return 1 if found["violations"] else 0
 
 
-def chosen(points: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
+def points_for(counted: Iterable[Counted], options: argparse.Namespace) -> list[Point]:
+    """The points of these acts that have the calls that were asked for."""
+    every = [point for each in counted for point in each.points]
+    return [point for point in every if not options.call or point.call in options.call]
+
+
+def part_of(found: Sequence[T], options: argparse.Namespace) -> Sequence[T]:
     """The part of the list that was asked for."""
-    return points[options.first - 1 : options.last : options.every]
+    return found[options.first - 1 : options.last : options.every]
 
 
 async def at_once(work: Iterable[Awaitable[Outcome]], parallel: int) -> list[Outcome]:
@@ -81,6 +88,7 @@ def report_of(outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
 def _options(description: str, report: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--act", action="append", choices=ACTS, help="only this act; may be repeated")
+    parser.add_argument("--call", action="append", metavar="NAME", help="only this system call; may be repeated")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="only each K-th point")
     parser.add_argument("--from", type=int, default=1, dest="first", metavar="N", help="begin with the N-th point")
     parser.add_argument("--to", type=int, default=None, dest="last", metavar="N", help="end with the N-th point")

@@ -147,6 +147,11 @@ def test_rests_grow_and_are_never_shorter_than_asked(refusals: int, retry_after:
     assert found[-1].until == refusals - 1 + minutes * MINUTE
 
 
+def test_a_server_that_is_too_busy_is_left_alone_as_long_as_it_asks() -> None:
+    rests = Rests()
+    assert rests.refused(Choice(FIRST, "big"), error(KINDS.OVERLOADED, retry_after=30.0), 0).until == 30_000
+
+
 def test_an_answer_ends_the_row_of_refusals() -> None:
     rests, choice = Rests(), Choice(FIRST, "big")
     assert rests.answered(choice, 0) is None

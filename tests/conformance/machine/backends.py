@@ -166,7 +166,8 @@ class SqliteBackend:
 
 
 class PostgresBackend:
-    """A database on a server. `sessions` are two, so that two transactions can be open at once."""
+    """A database on a server. `sessions` are three: one that reads, and two so that two transactions can be open at
+    once."""
 
     def __init__(self, url: str, new_id: IdMaker) -> None:
         emptied(Database(Path("unused"), url, Path("unused")))
@@ -174,7 +175,7 @@ class PostgresBackend:
         self._eyes = psycopg.connect(url, row_factory=dict_row, autocommit=True)
         self.sessions = [
             PostgresSession(connection=psycopg.connect(url, row_factory=dict_row), queries=self.queries, new_id=new_id)
-            for _ in range(2)
+            for _ in range(3)
         ]
         for session in self.sessions:
             session.connection.execute("SET deadlock_timeout = '20ms'")
@@ -186,9 +187,9 @@ class PostgresBackend:
 
     def read(self, script: Script) -> Any:
         try:
-            return script(SqlTransaction(self.sessions[0]))
+            return script(SqlTransaction(self.sessions[2]))
         finally:
-            self.sessions[0].connection.rollback()
+            self.sessions[2].connection.rollback()
 
     def rows(self, query: str) -> Sequence[Row]:
         return self._eyes.execute(query.encode()).fetchall()

@@ -26,13 +26,15 @@ def come_to_rest(town: Town) -> None:
         town.start(NODE)
     for event in town.records.events:
         town.bring(town.processes[NODE], event)
+    drain(town)
     for _ in range(LOOKS):
-        drain(town)
         rows = check(town)
-        if not (left := unended(rows)):
+        if not unended(rows):
             break
         answer_everything(town, rows)
         town.pass_time(max(LEASE_IS_OVER, until_something_is_due(town, rows)))
+        drain(town)
+    left = unended(check(town))
     demand(not left, f"never ends: {left}")
     demand(all(event.message_id for event in town.records.events), "an event was never taken")
 

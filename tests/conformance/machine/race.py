@@ -24,11 +24,13 @@ ATTEMPTS = 20
 
 @dataclass(slots=True)
 class Race:
-    """What both came to, in the order in which they were given; `first_won` says which was committed first."""
+    """What both came to, in the order in which they were given; `first_won` says which was committed first, `met` whether
+    the first had so many statements that it stood still."""
 
     outcomes: list[Outcome]
     first_won: bool
     deadlocks: int
+    met: bool
 
 
 class PausingSession(PostgresSession):
@@ -86,8 +88,12 @@ def raced(
     backend: PostgresBackend,
     first: tuple[Script, Claimer | None],
     second: tuple[Script, Claimer | None],
+    *,
     pause: int,
+    heard: Callable[[Outcome], None],
 ) -> Race:
+    """`heard` is told what the second came to: at once if the first still stands still, so that what follows from it may
+    read what the first has not committed yet."""
     finish: list[Runner] = []
     pausing = PausingSession(backend, pause)
     leader = Runner(pausing, *first, finish)
@@ -99,13 +105,19 @@ def raced(
     threads[1].start()
     pid = follower.session.connection.info.backend_pid
     _until(lambda: follower.ended.is_set() or backend.is_blocked(pid))
+    early = follower.ended.is_set()
+    if early:
+        heard(follower.outcome)
     pausing.go.set()
     for thread in threads:
         thread.join(PATIENCE)
+    if not early:
+        heard(follower.outcome)
     return Race(
         [leader.outcome, follower.outcome],
         finish.index(leader) < finish.index(follower) if len(finish) == 2 else True,
         leader.deadlocks + follower.deadlocks,
+        pausing.still.is_set(),
     )
 
 

@@ -178,19 +178,27 @@ class Town:
                 self._run_errand(one, Fate.KEPT)
         self.kill(one.process.node)
 
-    def race(self, first: Write, second: Write, pause: int) -> None:
-        """Two transactions at once; what both did must be what one after the other could have done."""
+    def race(self, first: Write, second: Write, pause: int) -> bool:
+        """Two transactions at once, the first of which stands still after `pause` statements (False: it has fewer); what
+        both did must be what one after the other could have done."""
         assert isinstance(self.backend, PostgresBackend)
         self.waiting.remove(first)
         self.waiting.remove(second)
         race = raced(
-            self.backend, (first.script, first.process.claimer), (second.script, second.process.claimer), pause
+            self.backend,
+            (first.script, first.process.claimer),
+            (second.script, second.process.claimer),
+            pause=pause,
+            heard=lambda outcome: self._heard(second, outcome),
         )
         self.records.calls["race"] += 1
         self.records.calls["deadlock"] += race.deadlocks
         self._see_both(race.outcomes if race.first_won else race.outcomes[::-1])
-        for outcome, write in zip(race.outcomes, (first, second), strict=True):
-            self._answer(write, outcome)
+        self._heard(first, race.outcomes[0])
+        return race.met
+
+    def _heard(self, write: Write, outcome: Outcome) -> None:
+        self._answer(write, outcome)
         self.rest()
 
     def write(self, script: Script) -> Any:
@@ -301,6 +309,7 @@ class Town:
     def bring(self, process: Process, event: Event) -> None:
         """The platform brings an event, perhaps not for the first time."""
         process.do(self._bring(process, event))
+        self.rest()
 
     def word_about(self, wait: Row, decision: str) -> WaitAnswer:
         """What a person says to a question: about an interrupted effect, what is true."""

@@ -1,0 +1,163 @@
+"""Two things that people or processes do at the same moment, and where they meet in the database.
+
+Each sets up a town so that the two transactions wait to be run: the last two of `town.waiting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arvis.domain.messages import Address
+from arvis.graph import lifecycle
+from arvis.ports.operations import WaitAnswer
+from arvis.store.session import Row
+from tests.conformance.machine.calm import drain
+from tests.conformance.machine.process import BOT, OWNER_IN_PERSON, PLATFORM, Process, Write
+from tests.conformance.machine.script import content_of
+from tests.conformance.machine.town import Event, Town
+
+YES = WaitAnswer("approve")
+
+
+class Meeting:
+    """One place in a town with two processes, `here` and `there`, and nothing else going on."""
+
+    def __init__(self, town: Town, room: str) -> None:
+        self.town = town
+        self.room = room
+        self.here, self.there = town.processes.values()
+
+    def say(self, process: Process, *words: str, person: str = "ann") -> Event:
+        number = len(self.town.records.events)
+        self.town.say(process, person, self.room, content_of(number, list(words)))
+        return self.town.records.events[number]
+
+    def said(self, *words: str, person: str = "ann") -> Event:
+        """And all that follows from it until time must pass."""
+        event = self.say(self.here, *words, person=person)
+        drain(self.town)
+        return event
+
+    def until(self, waits: Callable[[], bool]) -> None:
+        while not waits():
+            self.town.proceed(self.town.waiting[0])
+
+    def errand(self) -> bool:
+        return any(not isinstance(one, Write) for one in self.town.waiting)
+
+    def rows(self, table: str) -> list[Row]:
+        return list(self.town.backend.rows(f"SELECT * FROM {table} ORDER BY id"))
+
+    def answer(self, process: Process) -> None:
+        """Approve the last question."""
+        wait = [row for row in self.rows("waits") if row["kind"] != "child"][-1]
+        process.do(process.operations.answer_wait(wait["id"], YES, OWNER_IN_PERSON))
+
+    def cancel_last_job(self, process: Process) -> None:
+        process.do(process.operations.cancel_job(self.rows("jobs")[-1]["id"]))
+
+    def shut_up(self, process: Process) -> None:
+        process.do(process.flow.stop(Address(PLATFORM, BOT, self.room), "ann"))
+
+
+def the_same_event(meeting: Meeting) -> None:
+    event = meeting.say(meeting.here)
+    meeting.town.bring(meeting.there, event)
+
+
+def the_first_two_messages(meeting: Meeting) -> None:
+    meeting.say(meeting.here)
+    meeting.say(meeting.there, person="bob")
+
+
+def an_answer_and_a_claim(meeting: Meeting) -> None:
+    """One branch waits for an answer while another one's turn to be tried again has come."""
+    meeting.said("split", "timeout", "rest")
+    meeting.town.wall.move(300)
+    meeting.answer(meeting.here)
+    meeting.there.look()
+
+
+def an_answer_and_an_end(meeting: Meeting) -> None:
+    """One branch waits for an answer while another one ends everything."""
+    meeting.say(meeting.here, "split")
+    meeting.until(meeting.errand)
+    meeting.until(lambda: not meeting.errand())
+    meeting.until(meeting.errand)
+    meeting.until(lambda: not meeting.errand())
+    meeting.answer(meeting.there)
+
+
+def two_answers_in_words(meeting: Meeting) -> None:
+    meeting.said("ask")
+    meeting.say(meeting.here)
+    meeting.say(meeting.there)
+
+
+def an_answer_and_its_deadline(meeting: Meeting) -> None:
+    meeting.said("approve")
+    meeting.town.wall.move(3_700)
+    meeting.answer(meeting.here)
+    meeting.there.look()
+
+
+def a_stop_and_an_end(meeting: Meeting) -> None:
+    meeting.say(meeting.here)
+    meeting.until(meeting.errand)
+    meeting.until(lambda: not meeting.errand())
+    meeting.shut_up(meeting.there)
+
+
+def a_fold_and_a_cancel(meeting: Meeting) -> None:
+    meeting.say(meeting.here, person="bob")
+    meeting.until(meeting.errand)
+    (errand,) = meeting.town.waiting
+    for _ in range(2):
+        meeting.say(meeting.here)
+        meeting.town.proceed(meeting.town.waiting[-1])
+    meeting.town.proceed(errand)
+    meeting.town.proceed(meeting.town.waiting[0])  # the answer to bob; now a turn begins that folds the other message
+    meeting.cancel_last_job(meeting.there)
+
+
+def a_parent_and_its_child(meeting: Meeting) -> None:
+    """The child comes to its end while its parent is cancelled."""
+    meeting.say(meeting.here, "call")
+    meeting.town.proceed(meeting.town.waiting[0])
+    meeting.town.proceed(meeting.town.waiting[0])
+    parent = meeting.rows("executions")[-2]["id"]
+    meeting.there.do(meeting.there.store.write(lifecycle.cancel, parent, meeting.town.wall.now))
+
+
+def two_rescues(meeting: Meeting) -> None:
+    """A process dies, and two others take back what it ran."""
+    meeting.say(meeting.there)
+    meeting.until(meeting.errand)
+    node = meeting.there.node
+    meeting.town.kill(node)
+    meeting.town.wall.move(40)
+    meeting.town.start(node)
+    for process in meeting.town.processes.values():
+        process.loop.pass_time(11)
+
+
+def a_retry_and_a_message(meeting: Meeting) -> None:
+    meeting.said("refused")
+    (*_, job) = [row for row in meeting.rows("jobs") if row["status"] == "failed"]
+    meeting.here.do(meeting.here.operations.retry_job(job["id"]))
+    meeting.say(meeting.there)
+
+
+MEETINGS = (
+    the_same_event,
+    the_first_two_messages,
+    an_answer_and_a_claim,
+    an_answer_and_an_end,
+    two_answers_in_words,
+    an_answer_and_its_deadline,
+    a_stop_and_an_end,
+    a_fold_and_a_cancel,
+    a_parent_and_its_child,
+    two_rescues,
+    a_retry_and_a_message,
+)
