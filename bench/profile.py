@@ -30,7 +30,7 @@ PAUSE = 0.005
 CHATS = 16
 WARM_UP = 25
 #: Modules with a smaller share of a thread's time are added up.
-SMALL = 0.015
+SMALL = 0.01
 
 #: What comes after what, and the mark that each ends with.
 STAGES = (
@@ -176,7 +176,7 @@ def _print_shares(shares: Mapping[str, float], seconds: float) -> None:
     large = {name: share for name, share in shares.items() if share >= SMALL}
     large["(others)"] = 1 - sum(large.values())
     for name, share in sorted(large.items(), key=lambda each: -each[1]):
-        print(f"    {name:48}{share * seconds * 1e6:8,.0f}{share:8.0%}")
+        print(f"    {name:36}{share * seconds * 1e6:8,.0f}{share:8.0%}")
 
 
 def main() -> None:

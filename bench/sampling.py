@@ -19,25 +19,15 @@ from types import FrameType
 INTERVAL = 0.0002
 #: Modules that run what others bring: whose time it is says the next one on the stack.
 CARRIERS = frozenset(
-    f"arvis.{name}"
-    for name in (
-        *(
-            "app.daemon",
-            "app.roles",
-            "bridge",
-            "bus",
-            "process.roles",
-            "queue.queue",
-            "queue.slots",
-            "graph.engine",
-            "graph.context",
-        ),
-        *("store.scripts", "store.session", "store.sqlite", "store.sqlite_session", "store.submissions"),
-        *("store.transaction", "store.writer"),
-    )
+    [
+        *("arvis.app.daemon", "arvis.app.roles", "arvis.bridge", "arvis.bus", "arvis.graph.context"),
+        *("arvis.graph.engine", "arvis.process.roles", "arvis.queue.queue", "arvis.queue.slots", "arvis.store.scripts"),
+        *("arvis.store.session", "arvis.store.sqlite", "arvis.store.sqlite_session", "arvis.store.submissions"),
+        *("arvis.store.transaction", "arvis.store.writer", "arvis.web.errors"),
+    ]
 )
-#: Where threads wait for work, by module and function. One that is found there has used time in runs that were over
-#: before they were seen, and for going to sleep and waking up.
+#: Where threads wait for work, by module and function. What one that is found there has used went to runs that were over
+#: before they were seen: they are left to those that were.
 WAITS = frozenset(
     [
         ("selectors", "select"),
@@ -47,7 +37,6 @@ WAITS = frozenset(
         ("arvis.store.sqlite", "run"),
     ]
 )
-WAITING = "(waking up, and what was too short to be seen)"
 #: How long (seconds) a thread may keep the interpreter while the sampler asks for it.
 _SWITCH = 0.0001
 
@@ -79,10 +68,10 @@ class Sampler:
             return
         since = used - self._used.get(ident, used)
         self._used[ident] = used
-        self.threads[thread] += since
-        waits = (frame.f_globals.get("__name__"), frame.f_code.co_name) in WAITS
-        self.modules[thread, WAITING if waits else _module(frame)] += since
-        self.served[thread, WAITING if waits else _served(frame)] += since
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) not in WAITS:
+            self.threads[thread] += since
+            self.modules[thread, _module(frame)] += since
+            self.served[thread, _served(frame)] += since
 
 
 @contextmanager

@@ -25,9 +25,9 @@ from arvis.process.clock import SystemClock
 from arvis.process.disk import DiskWatch, disk_space
 from arvis.process.ids import IdMaker
 from arvis.process.lock import DataFolder
-from arvis.store.backup_keeper import BackupKeeper
+from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.emergency import Emergency
-from arvis.store.mending import make_sound
+from arvis.store.integrity.mending import make_sound
 from arvis.store.opening import bring_up_to_date, open_relay, open_store
 
 log = structlog.get_logger(__name__)

@@ -16,9 +16,9 @@ from arvis.config import load
 from arvis.domain.errors import DataFolderInUse
 from arvis.process.clock import SystemClock
 from arvis.process.lock import lock_data_folder
-from arvis.store.backup import back_up_to, make_backup, no_database, refuse_server
+from arvis.store.backups.making import back_up_to, make_backup, no_database, refuse_server
+from arvis.store.backups.swap import finish_restore
 from arvis.store.database import Database
-from arvis.store.swap import finish_restore
 from arvis.web.views import backup_view
 
 #: Seconds that the daemon may take: it is as long as the data is large.

@@ -13,7 +13,7 @@ from arvis.cli.printing import print_json, tell
 from arvis.config import load
 from arvis.process.clock import SystemClock
 from arvis.process.lock import lock_data_folder
-from arvis.store.mending import make_sound
+from arvis.store.integrity.mending import make_sound
 from arvis.store.opening import bring_up_to_date
 
 

@@ -15,11 +15,11 @@ from arvis.cli.printing import megabytes, moment, print_json, print_table, tell
 from arvis.config import load
 from arvis.process.clock import SystemClock
 from arvis.process.lock import lock_data_folder
-from arvis.store.backup import refuse_server
-from arvis.store.backup_folder import list_backups
+from arvis.store.backups.folder import list_backups
+from arvis.store.backups.making import refuse_server
+from arvis.store.backups.restore import Restored
+from arvis.store.backups.restore import restore as restore_database
 from arvis.store.database import Database
-from arvis.store.restore import Restored
-from arvis.store.restore import restore as restore_database
 from arvis.web.views import backup_view, page_view
 
 _COLUMNS = ("name", "created", "messages", "size", "note")

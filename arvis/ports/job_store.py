@@ -83,7 +83,7 @@ class JobStore(Protocol):
         ...
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        """Its jobs that wait or run."""
+        """Its jobs that wait or run, held: none that waits begins before this commit."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:

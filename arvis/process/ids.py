@@ -23,8 +23,10 @@ class IdMaker:
 
     def __call__(self) -> str:
         with self._lock:
-            fresh = moment_of(self._clock.now()) | self._random_bits(RANDOM_BITS)
-            # The next number is still unique and later; where the random part overflows, it carries into the time.
-            same_or_older = fresh >> RANDOM_BITS <= self._last >> RANDOM_BITS
-            self._last = self._last + 1 if same_or_older else fresh
+            moment = moment_of(self._clock.now())
+            if moment >> RANDOM_BITS > self._last >> RANDOM_BITS:
+                self._last = moment | self._random_bits(RANDOM_BITS)
+            else:
+                # The next number is still unique and later; where the random part overflows, it carries into the time.
+                self._last += 1
             return encode(self._last)

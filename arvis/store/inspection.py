@@ -12,12 +12,12 @@ from pathlib import Path
 from arvis.domain.errors import StoreError
 from arvis.store.database import Database
 from arvis.store.examination import Records, read_records
-from arvis.store.looking import looking_at
+from arvis.store.integrity.looking import looking_at
+from arvis.store.integrity.soundness import Damaged, LogCut, Sound, examine
+from arvis.store.integrity.wal import with_suffix
 from arvis.store.migrations import available, missing_among
 from arvis.store.opening import postgres_part
 from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.soundness import Damaged, LogCut, Sound, examine
-from arvis.store.wal import with_suffix
 
 SQLITE_VERSION = sqlite3.sqlite_version_info
 

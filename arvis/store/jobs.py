@@ -210,7 +210,11 @@ class SqlJobs:
         return folded
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
-        return [job_of(row) for row in self._session.rows("live_of_execution", execution_id=execution_id)]
+        rows = self._session.rows("live_of_execution", execution_id=execution_id)
+        if self._session.locks_rows:
+            # Another process may just have passed over one of them, because it is held here.
+            self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
+        return [job_of(row) for row in rows]
 
     def head_of_lane(self, lane: str) -> Job | None:
         row = self._session.one("head_of_lane", lane=lane)

@@ -13,19 +13,19 @@ from arvis.domain.errors import ConfigError
 from arvis.ports.insights import Insights
 from arvis.ports.relay import Relay
 from arvis.ports.store import Store
-from arvis.store.backup import make_backup
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.swap import finish_restore
 from arvis.store.database import Database
 from arvis.store.emergency import ALONE, Emergency
 from arvis.store.files import disk_trouble
 from arvis.store.insights import SqlInsights
+from arvis.store.integrity.sealing import sealed
 from arvis.store.migrations import available, migrate
-from arvis.store.sealing import sealed
 from arvis.store.session import IdMaker
 from arvis.store.sqlite import SqliteStore
 from arvis.store.sqlite_errors import telling
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_reading import SqliteSnapshots
-from arvis.store.swap import finish_restore
 
 __all__ = ["Database", "bring_up_to_date", "open_relay", "open_store", "postgres_part"]
 

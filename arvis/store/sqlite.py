@@ -14,8 +14,8 @@ from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
 from arvis.store.blobs import Blobs
 from arvis.store.emergency import Emergency
+from arvis.store.integrity.sealing import Sealing
 from arvis.store.scripts import store_closed
-from arvis.store.sealing import Sealing
 from arvis.store.session import IdMaker, SqliteDialect, load_queries
 from arvis.store.sqlite_errors import is_fatal, store_lost, told
 from arvis.store.sqlite_session import SqliteSession, close_abandoned, connect

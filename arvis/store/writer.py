@@ -18,8 +18,8 @@ import structlog
 
 from arvis.ports.job_store import Claimer
 from arvis.store.emergency import Emergency
+from arvis.store.integrity.sealing import Sealing
 from arvis.store.scripts import claim_and_commit
-from arvis.store.sealing import Sealing
 from arvis.store.sqlite_errors import is_fatal, is_full, is_locked, store_lost, told
 from arvis.store.sqlite_session import SqliteSession, close_abandoned
 from arvis.store.submissions import Submission, refuse_all, wake_waiters

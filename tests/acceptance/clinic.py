@@ -21,8 +21,8 @@ from arvis.cli.checks.scene import System
 from arvis.ports.store import Transaction
 from arvis.process.lock import DataFolder, hold_data_folder
 from arvis.store.database import Database
+from arvis.store.integrity.page_sums import sums_file
 from arvis.store.opening import bring_up_to_date, open_store
-from arvis.store.page_sums import sums_file
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

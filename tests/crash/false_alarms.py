@@ -23,7 +23,7 @@ from arvis.domain.errors import StoreError
 from arvis.ports.store import Transaction
 from arvis.store import writer
 from arvis.store.database import Database
-from arvis.store.mending import make_sound
+from arvis.store.integrity.mending import make_sound
 from arvis.store.opening import bring_up_to_date, open_store
 from tests.conformance.databases import id_maker
 

@@ -16,9 +16,9 @@ from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Graph, Node, Pause
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
-from arvis.store.backup import make_backup
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.restore import Restored, restore
 from arvis.store.opening import Database
-from arvis.store.restore import Restored, restore
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, said
 

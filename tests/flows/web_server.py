@@ -23,7 +23,7 @@ from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
-from arvis.store.backup_keeper import BackupKeeper
+from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience

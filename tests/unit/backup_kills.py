@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from arvis.store.backups.restore import restore
 from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.restore import restore
 from tests.unit.backup_kit import HASHES, NOW, said
 
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "sqlite3.connect", "os.link"}

@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from arvis.store.database import Database
+from arvis.store.integrity.sealing import Sealing, kept_log, log_file, sealed
 from arvis.store.opening import bring_up_to_date
-from arvis.store.sealing import Sealing, kept_log, log_file, sealed
 from arvis.store.session import SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction

@@ -16,10 +16,10 @@ import pytest
 import arvis
 from arvis.domain.errors import Conflict, DiskFull, NotFound, StoreError
 from arvis.ports.backups import Backups
-from arvis.store.archive import verify_archive
-from arvis.store.backup import back_up_to, make_backup
-from arvis.store.backup_folder import due_at, list_backups, stamp
-from arvis.store.backup_keeper import BackupKeeper
+from arvis.store.backups.archive import verify_archive
+from arvis.store.backups.folder import due_at, list_backups, stamp
+from arvis.store.backups.keeper import BackupKeeper
+from arvis.store.backups.making import back_up_to, make_backup
 from arvis.store.files import Stopped
 from arvis.store.migrations import available
 from arvis.store.opening import Database

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from arvis.domain.errors import BackupDamaged, NotFound
-from arvis.store.archive import verify_archive
-from arvis.store.backup import make_backup
+from arvis.store.backups.archive import verify_archive
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.restore import restore
 from arvis.store.opening import Database
-from arvis.store.restore import restore
 from tests.unit.backup_kit import FILES, HASHES, NOW, copied, everything, filled, members, rebuilt
 
 Parts = dict[str, bytes | tarfile.TarInfo]

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.errors import BackupDamaged, Conflict, DiskFull, SchemaTooNew
-from arvis.store.backup import make_backup
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.restore import restore, restore_newest
+from arvis.store.backups.swap import finish_restore
 from arvis.store.migrations import available
 from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.restore import restore, restore_newest
-from arvis.store.swap import finish_restore
 from tests.unit.backup_kit import (
     DAY_MS,
     FILES,

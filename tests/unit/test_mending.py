@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.errors import StoreError
-from arvis.store.backup import make_backup
+from arvis.store.backups.making import make_backup
+from arvis.store.backups.restore import restore
 from arvis.store.database import Database
-from arvis.store.mending import Finding, make_sound
+from arvis.store.integrity.mending import Finding, make_sound
+from arvis.store.integrity.page_sums import sums_file
+from arvis.store.integrity.sealing import kept_log, log_file
+from arvis.store.integrity.wal import with_suffix
 from arvis.store.opening import bring_up_to_date
-from arvis.store.page_sums import sums_file
-from arvis.store.restore import restore
-from arvis.store.sealing import kept_log, log_file
-from arvis.store.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, NOW, PAGE, cut, flip, kept_words, life, resumed
 from tests.unit.test_wal import commits
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from arvis.store.database import Database
-from arvis.store.page_sums import sums_file
-from arvis.store.sealing import kept_log, log_file
-from arvis.store.soundness import Damaged, LogCut, Sound, examine
-from arvis.store.wal import with_suffix
+from arvis.store.integrity.page_sums import sums_file
+from arvis.store.integrity.sealing import kept_log, log_file
+from arvis.store.integrity.soundness import Damaged, LogCut, Sound, examine
+from arvis.store.integrity.wal import with_suffix
 from tests.unit.damage_kit import FRAME, HEADER, PAGE, Life, cut, flip, kept_words, life
 from tests.unit.test_wal import commits
 

@@ -10,8 +10,8 @@ from arvis.cli.checks.scene import Scene
 from arvis.cli.printing import moment
 from arvis.domain.errors import StoreError
 from arvis.ports.backups import BackupFile
-from arvis.store.archive import verify_archive
-from arvis.store.backup_folder import list_backups
+from arvis.store.backups.archive import verify_archive
+from arvis.store.backups.folder import list_backups
 from arvis.store.files import Stopped
 
 #: A backup that is late by half its time has been left out.

@@ -8,7 +8,7 @@ from arvis.cli.checks.scene import Scene
 from arvis.domain.errors import ArvisError
 from arvis.process.lock import Holder
 from arvis.store.inspection import DatabaseState, log_bytes
-from arvis.store.soundness import Damaged, LogCut, Sound
+from arvis.store.integrity.soundness import Damaged, LogCut, Sound
 
 _MEGABYTE = 1_000_000
 

@@ -131,7 +131,9 @@ SET status = 'done', merged_into = :head, finished_at = :now, key = CASE WHEN ke
 WHERE id = :id;
 
 -- name: live_of_execution
-SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running') ORDER BY position LIMIT 100;
+-- Held until the commit: a job that waits may not begin meanwhile, or it would miss what this script writes for it.
+SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running')
+ORDER BY position LIMIT 100 /*hold*/;
 
 -- name: head_of_lane
 SELECT * FROM jobs WHERE lane = :lane AND ready > 0;

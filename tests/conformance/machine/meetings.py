@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from arvis.agents import turns
 from arvis.domain.messages import Address
-from arvis.graph import lifecycle
 from arvis.ports.operations import WaitAnswer
 from arvis.store.session import Row
 from tests.conformance.machine.calm import drain
@@ -72,7 +72,7 @@ def the_first_two_messages(meeting: Meeting) -> None:
 
 def an_answer_and_a_claim(meeting: Meeting) -> None:
     """One branch waits for an answer while another one's turn to be tried again has come."""
-    meeting.said("split", "timeout", "rest")
+    meeting.said("split", "timeout", "ask")
     meeting.town.wall.move(300)
     meeting.answer(meeting.here)
     meeting.there.look()
@@ -126,7 +126,7 @@ def a_parent_and_its_child(meeting: Meeting) -> None:
     meeting.town.proceed(meeting.town.waiting[0])
     meeting.town.proceed(meeting.town.waiting[0])
     parent = meeting.rows("executions")[-2]["id"]
-    meeting.there.do(meeting.there.store.write(lifecycle.cancel, parent, meeting.town.wall.now))
+    meeting.there.do(meeting.there.store.write(turns.cancel_turn, parent, "ann", meeting.town.wall.now))
 
 
 def two_rescues(meeting: Meeting) -> None:

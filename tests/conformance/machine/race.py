@@ -34,7 +34,7 @@ class Race:
 
 
 class PausingSession(PostgresSession):
-    """Stands still after so many statements, until it is let go."""
+    """Stands still after so many statements, at the latest before its commit, until it is let go."""
 
     def __init__(self, backend: PostgresBackend, pause: int) -> None:
         connection = backend.sessions[0].connection
@@ -44,11 +44,18 @@ class PausingSession(PostgresSession):
         self.go = threading.Event()
 
     def _run(self, query: str, parameters: Mapping[str, Any]) -> psycopg.Cursor[DictRow]:
+        self._stand_still()
+        return super()._run(query, parameters)
+
+    def commit(self) -> None:
+        self._stand_still()
+        super().commit()
+
+    def _stand_still(self) -> None:
         if self._left == 0:
             self.still.set()
             self.go.wait(PATIENCE)
         self._left -= 1
-        return super()._run(query, parameters)
 
 
 @dataclass(slots=True)
@@ -80,7 +87,7 @@ class Runner:
             self.ended.set()
 
     def _commit(self) -> None:
-        self.session.connection.commit()
+        self.session.commit()
         self.finish.append(self)
 
 

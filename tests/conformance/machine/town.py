@@ -35,10 +35,12 @@ HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 @dataclass(slots=True)
 class Event:
-    """What a person wrote, as the platform knows it. `message_id` is what the platform was told, once it was."""
+    """What a person wrote, as the platform knows it. `message_id` is what the platform was told, once it was; `taken`
+    counts how often it was told that this is new."""
 
     message: IncomingMessage
     message_id: str | None = None
+    taken: int = 0
 
 
 @dataclass(slots=True)
@@ -327,7 +329,8 @@ class Town:
     def _acknowledge(self, event: Event, received: Received) -> None:
         if event.message_id is not None and event.message_id != received.message_id:
             self.broke(f"{event.message.event_id} is {event.message_id} and {received.message_id}")
-        if event.message_id is not None and not received.duplicate:
+        event.taken += not received.duplicate
+        if event.taken > 1:
             self.broke(f"{event.message.event_id} was taken for new twice")
         if not received.duplicate and received.status is not MessageStatus.ACCEPTED:
             self.broke(f"{event.message.event_id} was {received.status}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from arvis.store.files import write_whole
-from arvis.store.wal import NOWHERE, Log, Mark, place_of, with_suffix
+from arvis.store.integrity.wal import NOWHERE, Log, Mark, place_of, with_suffix
 
 #: Page size, number of pages, salts and frames of the log up to which they were folded in, sum of everything else.
 _HEADER = struct.Struct("<16s2I8s2I")

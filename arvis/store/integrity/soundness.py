@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from arvis.store.looking import looking_at
-from arvis.store.page_sums import PageSums, SumsDamaged, sums_file
-from arvis.store.sealing import kept_log, log_file
-from arvis.store.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
+from arvis.store.integrity.looking import looking_at
+from arvis.store.integrity.page_sums import PageSums, SumsDamaged, sums_file
+from arvis.store.integrity.sealing import kept_log, log_file
+from arvis.store.integrity.wal import HEADER_BYTES, NOWHERE, Log, Mark, committed, open_log, sound_frames, with_suffix
 
 #: So many pages are named, and so many of SQLite's own complaints.
 _NAMED = 20

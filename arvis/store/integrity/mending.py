@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Literal
 
 from arvis.domain.errors import StoreError
-from arvis.store.backup_folder import stamp
-from arvis.store.damage_report import missing_messages, told_of_cut, told_of_restore, write_report
+from arvis.store.backups.folder import stamp
+from arvis.store.backups.restore import Restored, restore_newest
+from arvis.store.backups.settlement import Settlement, settle
+from arvis.store.backups.swap import finish_restore
 from arvis.store.database import Database
 from arvis.store.files import create_private, disk_trouble, private_folder, sync_file, sync_folder, write_whole
+from arvis.store.integrity.report import missing_messages, told_of_cut, told_of_restore, write_report
+from arvis.store.integrity.sealing import kept_log, log_file, sealed
+from arvis.store.integrity.soundness import Damaged, LogCut, Sound, examine, log_to_play
+from arvis.store.integrity.wal import link_or_copy, with_suffix
 from arvis.store.migrations import available, migrate
-from arvis.store.restore import Restored, restore_newest
-from arvis.store.sealing import kept_log, log_file, sealed
-from arvis.store.settlement import Settlement, settle
-from arvis.store.soundness import Damaged, LogCut, Sound, examine, log_to_play
 from arvis.store.sqlite_errors import telling
 from arvis.store.sqlite_migration import SqliteTarget
-from arvis.store.swap import finish_restore
-from arvis.store.wal import link_or_copy, with_suffix
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import structlog
 
 from arvis.ports.backups import BackupFile
 from arvis.ports.clock import Clock
-from arvis.store.backup import make_backup
-from arvis.store.backup_folder import due_at, list_backups
+from arvis.store.backups.folder import due_at, list_backups
+from arvis.store.backups.making import make_backup
 from arvis.store.database import Database
 
 log = structlog.get_logger(__name__)

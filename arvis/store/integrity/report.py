@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from arvis.store.backups.restore import Restored
+from arvis.store.backups.settlement import Settlement
 from arvis.store.files import write_whole
-from arvis.store.looking import looking_at
-from arvis.store.restore import Restored
+from arvis.store.integrity.looking import looking_at
 from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.settlement import Settlement
 
 REPORT = "damage.txt"
 

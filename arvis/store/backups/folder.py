@@ -14,7 +14,7 @@ from pathlib import Path
 
 from arvis.domain.errors import BackupDamaged
 from arvis.ports.backups import BackupFile
-from arvis.store.archive import Manifest, read_manifest
+from arvis.store.backups.archive import Manifest, read_manifest
 from arvis.store.database import Database
 from arvis.store.session import SqliteDialect, load_queries
 from arvis.store.sqlite_session import read_only

@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
-from arvis.store.archive import DATABASE, damaged, open_archive, reading, verify_archive
-from arvis.store.backup import damage_in, refuse_server
-from arvis.store.backup_folder import list_backups
+from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
+from arvis.store.backups.folder import list_backups
+from arvis.store.backups.making import damage_in, refuse_server
+from arvis.store.backups.settlement import Settlement, settle
+from arvis.store.backups.swap import finish_restore, staging
 from arvis.store.database import Database
 from arvis.store.files import check_room, create_private, disk_trouble, sha256_of, sync_file
-from arvis.store.looking import looking_at
+from arvis.store.integrity.looking import looking_at
+from arvis.store.integrity.wal import with_suffix
 from arvis.store.migrations import available, migrate
 from arvis.store.session import SqliteDialect, load_queries
-from arvis.store.settlement import Settlement, settle
 from arvis.store.sqlite_errors import is_full, told
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_session import connect
-from arvis.store.swap import finish_restore, staging
-from arvis.store.wal import with_suffix
 
 _LOG = "-wal"
 _SQLITE = b"SQLite format 3\0"

@@ -15,10 +15,10 @@ from pathlib import Path
 import structlog
 
 from arvis.store.files import sync_folder
-from arvis.store.page_sums import PageSums, SumsDamaged, sums_file
+from arvis.store.integrity.page_sums import PageSums, SumsDamaged, sums_file
+from arvis.store.integrity.wal import Mark, open_log, with_suffix
 from arvis.store.sqlite_errors import is_fatal
 from arvis.store.sqlite_session import connect
-from arvis.store.wal import Mark, open_log, with_suffix
 
 log = structlog.get_logger(__name__)
 

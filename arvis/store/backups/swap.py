@@ -10,12 +10,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from arvis.store.backup_folder import stamp
+from arvis.store.backups.folder import stamp
 from arvis.store.database import Database
 from arvis.store.files import private_folder, sync_folder
-from arvis.store.page_sums import sums_file
-from arvis.store.sealing import kept_log, log_file
-from arvis.store.wal import with_suffix
+from arvis.store.integrity.page_sums import sums_file
+from arvis.store.integrity.sealing import kept_log, log_file
+from arvis.store.integrity.wal import with_suffix
 
 _READY, _HALF = "restored.db", "restored.db.part"
 

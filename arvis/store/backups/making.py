@@ -14,11 +14,19 @@ from pathlib import Path
 
 from arvis.domain.errors import BackupDamaged, Conflict, NotFound, StoreError
 from arvis.ports.backups import BackupFile
-from arvis.store.archive import DATABASE, Entry, Manifest, blob_name, read_manifest, verify_archive, write_archive
-from arvis.store.backup_folder import clear_halves, described, free_path, prune
+from arvis.store.backups.archive import (
+    DATABASE,
+    Entry,
+    Manifest,
+    blob_name,
+    read_manifest,
+    verify_archive,
+    write_archive,
+)
+from arvis.store.backups.folder import clear_halves, described, free_path, prune
 from arvis.store.database import Database
 from arvis.store.files import check_room, create_private, disk_trouble, go_on, private_folder, sha256_of, sync_folder
-from arvis.store.looking import looking_at
+from arvis.store.integrity.looking import looking_at
 from arvis.store.session import SqliteDialect, load_queries
 from arvis.store.sqlite_errors import is_full, told
 from arvis.store.sqlite_session import read_only

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from arvis.store.integrity.wal import link_or_copy, with_suffix
 from arvis.store.sqlite_session import read_only
-from arvis.store.wal import link_or_copy, with_suffix
 
 
 @contextlib.contextmanager
