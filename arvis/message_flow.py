@@ -251,6 +251,9 @@ def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
 def stop_turns(tx: Transaction, address: Address, by: str, now: int) -> list[CancelledTurn]:
     """Cancel the turn that runs, or is the next to run, with each agent of this place; what waits behind it stays."""
     conversations = tx.conversations.in_place(address)
+    for conversation in conversations:
+        if (head := tx.jobs.head_of_lane(conversation.lane)) is not None and head.execution_id is not None:
+            lifecycle.hold_children(tx, head.execution_id)
     tx.jobs.lock([address.lane, *(conversation.lane for conversation in conversations)])
     stopped = []
     for conversation in conversations:

@@ -50,9 +50,11 @@ class Offer:
 _OFFERS = (
     Offer("openai", "OpenAI", "OPENAI_API_KEY"),
     Offer("openrouter", "models of many vendors with one key", "OPENROUTER_API_KEY"),
+    Offer("google", "Google's Gemini", "GOOGLE_API_KEY"),
+    Offer("ollama", "models on your own machine", url="http://127.0.0.1:11434", url_variable="OLLAMA_HOST"),
     Offer(
         "custom",
-        "any server that speaks OpenAI's format: llama.cpp, Ollama, vLLM, …",
+        "any server that speaks OpenAI's format: llama.cpp, vLLM, …",
         url="http://127.0.0.1:8080/v1",
         url_variable="OPENAI_BASE_URL",
     ),
@@ -128,7 +130,8 @@ def _best(offers: Mapping[str, Offer], found: Sequence[Account]) -> str:
     """What the environment has a key or an address for, else the demo, which works at once."""
     if ENVIRONMENT in offers:
         return ENVIRONMENT
-    wanted = ["custom" if account.base_url else account.provider for account in found]
+    # An address alone makes an account of `openai`, whatever really listens there.
+    wanted = ["custom" if account.base_url and account.provider == "openai" else account.provider for account in found]
     return next((name for name in [*wanted, "demo"] if name in offers), next(iter(offers)))
 
 
@@ -150,7 +153,7 @@ def _model_of(offer: Offer, url: str | None, variable: str | None, around: Surro
     """The provider's usual one, or the first that the server itself names."""
     if url is None:
         return DEFAULT_MODELS[offer.provider]
-    return around.first_model(url, around.environ.get(variable or "")) or "default"
+    return around.first_model(url, around.environ.get(variable or "")) or DEFAULT_MODELS.get(offer.provider, "default")
 
 
 # -- reading an answer -------------------------------------------------------------------------------------

@@ -12,9 +12,15 @@ from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
 
 #: Providers that this version can run.
-AVAILABLE = frozenset({"demo", "openai", "openrouter", "custom"})
+AVAILABLE = frozenset({"demo", "openai", "openrouter", "custom", "google", "ollama"})
 
-DEFAULT_MODELS = {"demo": "demo", "openai": "gpt-4o-mini", "openrouter": "openai/gpt-4o-mini"}
+DEFAULT_MODELS = {
+    "demo": "demo",
+    "openai": "gpt-4o-mini",
+    "openrouter": "openai/gpt-4o-mini",
+    "google": "gemini-2.0-flash",
+    "ollama": "llama3.2",
+}
 _MAX_SUFFIX = 50
 
 
@@ -59,7 +65,7 @@ def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
 
 
 def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
-    needs_key = entry.provider == "openrouter" or (entry.provider == "openai" and entry.base_url is None)
+    needs_key = entry.provider in {"openrouter", "google"} or (entry.provider == "openai" and entry.base_url is None)
     if needs_key and entry.api_key is None:
         variable = f"{entry.provider.upper()}_API_KEY"
         yield "api_key", f"is missing, and {entry.provider} needs one", f"Write `api_key: env:{variable}`."

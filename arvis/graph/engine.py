@@ -268,6 +268,9 @@ def _commit(
 ) -> list[str]:
     """One step of an execution, or an effect on the way to it; with `closing` also the end of the job, and of the
     execution if it ended. Returns the jobs of its children that end with it."""
+    ends_others = closing is not None and progress.ended and progress.has_asked
+    if ends_others:
+        lifecycle.hold_children(tx, progress.execution.id)
     kept = tx.jobs.settle(job, Done(), now) if closing is not None else tx.jobs.held(job)
     if not kept:
         raise LeaseLost("The job was taken away while it ran")
@@ -276,7 +279,7 @@ def _commit(
         tx.executions.put_effect(effect)
     if closing is None:
         return []
-    stopped = lifecycle.end_branches(tx, progress.execution.id, now) if progress.ended and progress.has_asked else []
+    stopped = lifecycle.end_branches(tx, progress.execution.id, now) if ends_others else []
     closing(tx, now)
     if progress.ended:
         lifecycle.answer_parent(tx, progress.execution, now)

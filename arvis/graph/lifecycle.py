@@ -93,6 +93,7 @@ def try_again(tx: Transaction, execution_id: str, now: int) -> bool:
 
 def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
     """End an execution, its questions, jobs and children. The ids of the jobs that were cancelled."""
+    hold_children(tx, execution_id)
     execution = _locked(tx, execution_id)
     if execution is None or execution.status not in LIVE:
         return []
@@ -110,6 +111,15 @@ def end_branches(tx: Transaction, execution_id: str, now: int) -> list[str]:
     tx.waits.close(execution_id, now)
     running = [child for child in tx.executions.children_of(execution_id) if child.status in LIVE]
     return [job_id for child in running for job_id in cancel(tx, child.id, now)]
+
+
+def hold_children(tx: Transaction, execution_id: str) -> None:
+    """Lock the lanes of all that still runs for an execution, before its own: a child that ends holds its own lane and
+    then its parent's."""
+    for child in tx.executions.children_of(execution_id):
+        if child.status in LIVE:
+            hold_children(tx, child.id)
+            tx.jobs.lock([child.lane])
 
 
 def _locked(tx: Transaction, execution_id: str) -> Execution | None:

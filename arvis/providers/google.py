@@ -18,7 +18,7 @@ from arvis.providers.google_answer import Answer, failure
 from arvis.providers.google_prompt import contents_of
 from arvis.providers.reply import ReplyText
 
-_BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
+BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 
 
 def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> GoogleProvider:
@@ -70,7 +70,7 @@ def _early(answer: Answer, why: str) -> ProviderError:
 
 
 def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
-    base = (account.base_url or _BASE_URL).rstrip("/")
+    base = (account.base_url or BASE_URL).rstrip("/")
     method = "streamGenerateContent?alt=sse" if stream else "generateContent"
     return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
 

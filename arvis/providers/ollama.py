@@ -18,7 +18,7 @@ from arvis.providers.exchange import Answered, Broken, Exchange, ended_early, se
 from arvis.providers.ollama_chat import Answer, context_for, context_length, failure, messages_of, prompt_tokens
 from arvis.providers.reply import ReplyText
 
-_BASE_URL = "http://127.0.0.1:11434"
+BASE_URL = "http://127.0.0.1:11434"
 
 
 def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> OllamaProvider:
@@ -91,7 +91,7 @@ async def _read_stream(lines: AsyncIterator[object], answer: Answer, reply: Repl
 
 def _base(account: Account) -> str:
     """`OLLAMA_HOST` may be written without a scheme."""
-    base = (account.base_url or _BASE_URL).rstrip("/")
+    base = (account.base_url or BASE_URL).rstrip("/")
     return base if "://" in base else f"http://{base}"
 
 

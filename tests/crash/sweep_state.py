@@ -64,7 +64,9 @@ def _damage(data: Path, allowed: Collection[Schema]) -> Found:
         copy = Path(name) / DATABASE
         if not copy.exists():
             return
-        yield from _unsound(copy)
+        if unsound := list(_unsound(copy)):
+            yield from unsound
+            return
         with closing(sqlite3.connect(copy)) as connection:
             schema = _schema(connection)
         if schema not in allowed:
@@ -93,7 +95,9 @@ def _backups(data: Path) -> Found:
             except (tarfile.TarError, EOFError, KeyError) as error:
                 yield Kind.LOST, f"the backup {file.name} cannot be read: {error}"
                 continue
-            yield from _unsound(Path(name) / DATABASE)
+            if unsound := list(_unsound(Path(name) / DATABASE)):
+                yield from unsound
+                continue
             with closing(sqlite3.connect(Path(name) / DATABASE)) as connection:
                 if not _schema(connection).migrations:
                     yield Kind.LOST, f"the backup {file.name} is empty"

@@ -85,7 +85,7 @@ def test_accounts_of_the_file_become_the_domain_s() -> None:
     )
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "google", "ollama", "claude_cli"])
+@pytest.mark.parametrize("provider", ["anthropic", "claude_cli"])
 def test_a_provider_that_is_not_there_yet_is_refused_by_name(provider: str) -> None:
     shown = refusal(f"accounts: [{{name: a, provider: {provider}, api_key: k, model: m}}]")
 
@@ -141,16 +141,19 @@ def test_a_base_url_alone_makes_an_account_without_a_key() -> None:
 
 
 def test_accounts_for_providers_that_are_not_there_yet_are_listed_as_skipped() -> None:
-    environ = {"ANTHROPIC_API_KEY": "k", "GOOGLE_API_KEY": "k", "OLLAMA_HOST": "http://127.0.0.1:1"}
-
-    config = read("", environ)
+    config = read("", {"ANTHROPIC_API_KEY": "k"})
 
     assert config.accounts == ()
-    assert [(s.provider, s.variable) for s in config.skipped_accounts] == [
-        ("anthropic", "ANTHROPIC_API_KEY"),
-        ("google", "GOOGLE_API_KEY"),
-        ("ollama", "OLLAMA_HOST"),
-    ]
+    assert [(s.provider, s.variable) for s in config.skipped_accounts] == [("anthropic", "ANTHROPIC_API_KEY")]
+
+
+def test_keys_and_addresses_of_further_vendors_make_accounts() -> None:
+    config = read("", {"GOOGLE_API_KEY_1": "k", "OLLAMA_HOST": "127.0.0.1:11434"})
+
+    assert config.accounts == (
+        Account("google-1", "google", "gemini-2.0-flash", "k", None, 71),
+        Account("ollama", "ollama", "llama3.2", None, "127.0.0.1:11434", 200),
+    )
 
 
 def test_connectors_keep_their_settings_and_lines() -> None:

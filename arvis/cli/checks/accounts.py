@@ -13,6 +13,7 @@ from arvis.cli.checks.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.checks.scene import Scene
 from arvis.domain.errors import PERMANENT, ProviderErrorKind
 from arvis.domain.runs import Account
+from arvis.providers import google, ollama
 from arvis.providers.openai import VENDORS
 from arvis.runner import DEMO
 
@@ -20,6 +21,11 @@ from arvis.runner import DEMO
 _PATIENCE = 2.5
 
 _MOST_FAIL = 0.5
+_ADDRESSES = {
+    **{name: vendor.base_url for name, vendor in VENDORS.items()},
+    "google": google.BASE_URL,
+    "ollama": ollama.BASE_URL,
+}
 _DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
 
 
@@ -74,8 +80,7 @@ def check_calls(scene: Scene) -> Verdict | None:
 
 def _server_of(account: Account) -> _Server | None:
     """Where its calls go; None for those that need no server."""
-    vendor = VENDORS.get(account.provider)
-    url = account.base_url or (vendor.base_url if vendor is not None else None)
+    url = account.base_url or _ADDRESSES.get(account.provider)
     if url is None:
         return None
     parts = urlsplit(url)

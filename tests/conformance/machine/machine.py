@@ -18,7 +18,7 @@ from arvis.domain.messages import Address
 from tests.conformance.machine import invariants
 from tests.conformance.machine.backends import Fate
 from tests.conformance.machine.calm import come_to_rest
-from tests.conformance.machine.process import BOT, OWNER, OWNER_IN_PERSON, PLAIN, PLATFORM, Process, Write
+from tests.conformance.machine.process import BOT, OWNER, OWNER_IN_PERSON, PLAIN, PLATFORM, Errand, Process, Write
 from tests.conformance.machine.script import WORDS, content_of
 from tests.conformance.machine.town import Town
 
@@ -36,8 +36,8 @@ class Machine(RuleBasedStateMachine):
     the same choices again although a race went the other way. `url` names a PostgreSQL server's database; None is SQLite. `steps` counts the rules of all histories, `happened`
     what came of them."""
 
-    url: str | None = None
-    steps = 0
+    url: ClassVar[str | None] = None
+    steps: ClassVar[int] = 0
     happened: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_wrong(self) -> None:
-        type(self).steps += 1
+        Machine.steps += 1
         if hasattr(self, "town"):
             invariants.check(self.town)
 
@@ -70,7 +70,6 @@ class Machine(RuleBasedStateMachine):
         for which in then:
             if ready := self.town.ready():
                 self.town.proceed(ready[which % len(ready)])
-                invariants.check(self.town)
 
     def _awake(self) -> list[Process]:
         return [process for process in self.town.processes.values() if not process.frozen]
@@ -95,9 +94,21 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, then=THEN)
     def crash_unheard(self, which: int, then: list[int]) -> None:
-        """A process dies after its commit, before it hears of it."""
-        if ready := self.town.ready():
-            self.town.proceed_and_die(ready[which % len(ready)])
+        """A process dies after its commit or its call to the outside, before it hears of it."""
+        ready = self.town.ready()
+        outside = [one for one in ready if isinstance(one, Errand)]
+        if chosen := outside if outside and which % 2 else ready:
+            self.town.proceed_and_die(chosen[which % len(chosen)])
+            self._go_on(then)
+
+    @rule(times=st.integers(2, 6), seconds=st.sampled_from([0, 2, 31]), then=THEN)
+    def crash_loop(self, times: int, seconds: int, then: list[int]) -> None:
+        """A process starts, begins what it finds, and dies, again and again."""
+        for _ in range(times):
+            for node in list(self.town.processes):
+                self.town.kill(node)
+            self.town.pass_time(seconds)
+            self.town.start(NODES[0])
             self._go_on(then)
 
     @rule(which=WHICH, drain=st.sampled_from([0, 25]), then=THEN)
@@ -144,7 +155,6 @@ class Machine(RuleBasedStateMachine):
             if len(writes := self._writes()) > 1:
                 leader = writes.pop(first % len(writes))
                 self.town.race(leader, writes[second % len(writes)], pause)
-                invariants.check(self.town)
         self._go_on(then)
 
     def _writes(self) -> list[Write]:

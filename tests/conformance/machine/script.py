@@ -81,11 +81,12 @@ class _Nodes:
 
     async def left(self, context: NodeContext) -> Decision:
         """A branch that asks, and ends with the answer."""
-        return Pause(WaitKind.APPROVAL, "well?") if context.answer is None else Goto("right", [])
+        return Pause(WaitKind.APPROVAL, "well?") if context.answer is None else Goto("act", [])
 
     async def right(self, context: NodeContext) -> Decision:
-        """A branch that goes on."""
-        await context.once("effect", self._errand(f"branch {context.execution.id}"))
+        """A branch that pays at once, and goes on."""
+        payment = f"pay {context.execution.id} {len(context.value)} branch"
+        await context.once(payment, self._errand(payment), repeatable=False)
         return Goto("act", context.value)
 
     def _wait(self, word: str, rest: list[str], created_at: int) -> Decision:

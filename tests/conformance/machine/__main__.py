@@ -1,0 +1,56 @@
+"""`python -m tests.conformance.machine --steps 100000`: random histories until so many steps were made, and what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.conformance.machine.machine import Machine
+from tests.conformance.machine.running import run_histories
+from tests.parts import find
+from tests.postgres import running_postgres
+
+#: Histories between two lines of progress; long ones go deeper, many go wider.
+BATCH, LENGTH = 50, 60
+
+
+def main() -> int:
+    options = _options()
+    with _database(options.database) as url:
+        began = time.monotonic()
+        seed = options.seed
+        while Machine.steps < options.steps:
+            print(f"seed {seed}: {Machine.steps} steps, {time.monotonic() - began:.0f} s", flush=True)
+            run_histories(url, histories=BATCH, steps=LENGTH, seed=seed)  # raises with the history that went wrong
+            seed += 1
+    happened = ", ".join(f"{what} {times}" for what, times in sorted(Machine.happened.items()))
+    print(f"{Machine.steps} steps, 0 violations, {time.monotonic() - began:.0f} s\n{happened}")
+    return 0
+
+
+@contextmanager
+def _database(name: str | None) -> Iterator[str | None]:
+    if name != "new":
+        yield name
+        return
+    program = find("initdb")
+    if program is None:
+        sys.exit("no PostgreSQL server is installed (Debian: apt-get install postgresql)")
+    with running_postgres(program) as server, server.database("machine") as url:
+        yield url
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.machine", description=__doc__)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000), help="of the first histories")
+    parser.add_argument("--database", help="a PostgreSQL database, which is emptied; `new` starts a server for it")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
