@@ -19,7 +19,7 @@ from arvis.domain.errors import LeaseLost
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, ExecutionStatus, Wait
 from arvis.domain.jobs import Job, NewJob, Settled, TryAgain, Verdict
 from arvis.graph import lifecycle
-from arvis.graph.decisions import Graph
+from arvis.graph.decisions import Graph, Node
 from arvis.graph.engine import Engine
 from arvis.graph.questions import RUN_AGAIN, SKIP
 from arvis.message_flow import MessageFlow
@@ -198,7 +198,7 @@ class Stage:
         for effect, times in self._scenario.happens.items():
             allowed = times if effect in self._scenario.once else times + cuts
             assert times <= self.world.happened[effect] <= allowed, (effect, self.world.happened)
-        assert await self._store.read(_leftovers, self.execution_id) == []
+        assert await self._store.write(_leftovers, self.execution_id) == []
 
 
 async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolicy, now: Callable[[], int]) -> None:
@@ -247,3 +247,11 @@ def _leftovers(tx: Transaction, execution_id: str) -> list[str]:
             left += [cursor.id for cursor in tx.executions.cursors(each)]
         left += [job.id for job in tx.jobs.live_of_execution(each)]
     return left
+
+
+def graphs(*some: Graph) -> Graphs:
+    return {graph.name: graph for graph in some}
+
+
+def nodes(*some: Any) -> dict[str, Node]:
+    return {node.__name__: node for node in some}

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.domain.executions import ExecutionStatus, WaitKind
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Node, Pause
-from arvis.graph.questions import START_OVER
-from tests.flows.engine_kit import Graphs, Scenario, World, say_nothing, say_yes
-
-
-def graphs(*some: Graph) -> Graphs:
-    return {graph.name: graph for graph in some}
-
-
-def nodes(*some: Any) -> dict[str, Node]:
-    return {node.__name__: node for node in some}
-
+from arvis.graph.decisions import END, Again, Call, Decision, Edge, End, Goto, Graph, Next, Pause
+from tests.flows.engine_changes import asking, grown, replaced, start_over
+from tests.flows.engine_kit import Graphs, Scenario, World, graphs, nodes, say_nothing
 
 # -- steps -------------------------------------------------------------------------------------------------
 
@@ -337,53 +326,6 @@ def _pair(world: World) -> Graphs:
     return graphs(Graph("main", "split", nodes(split, left, right), {"split": ["left", "right"]}))
 
 
-# -- graphs that change ------------------------------------------------------------------------------------
-
-
-def _asking(world: World) -> Graphs:
-    async def ask(context: NodeContext) -> Decision:
-        if context.answer is None:
-            return Pause(WaitKind.APPROVAL, "Well?")
-        return Next(context.answer.value["decision"])
-
-    async def act(context: NodeContext) -> Decision:
-        await context.once("act", lambda: world.do("act"))
-        return End(["old", context.value])
-
-    return graphs(Graph("main", "ask", nodes(ask, act), {"ask": "act"}))
-
-
-def _grown(world: World) -> Graphs:
-    """The same with a step more at the end: whoever sleeps in it goes on where he is."""
-    old = _asking(world)["main"]
-
-    async def finish(context: NodeContext) -> Decision:
-        return End(["new", context.value])
-
-    async def act(context: NodeContext) -> Decision:
-        await context.once("act", lambda: world.do("act"))
-        return Next(context.value)
-
-    return graphs(Graph("main", "ask", {**old.nodes, "act": act, "finish": finish}, {"ask": "act", "act": "finish"}))
-
-
-def _replaced(world: World) -> Graphs:
-    """Another graph of that name: a step where somebody sleeps is gone."""
-
-    async def begin(context: NodeContext) -> Decision:
-        await context.once("begin", lambda: world.do("begin"))
-        return End(["new", None])
-
-    return graphs(Graph("main", "begin", nodes(begin), {}))
-
-
-def _start_over(wait: Wait, world: World) -> dict[str, Any] | None:
-    if START_OVER in wait.choices:
-        world.happened["told of the change"] += 1
-        return {"decision": "answer", "text": START_OVER}
-    return say_yes(wait, world)
-
-
 SCENARIOS = [
     Scenario("straight", _straight, [[2, "first", "second"]], {"call": 1, "other call": 1}),
     Scenario("loop", _loop, [4], {f"round {number}": 1 for number in (1, 2, 3, 4)}),
@@ -400,8 +342,8 @@ SCENARIOS = [
     Scenario("failing-child", _failing_child, [["failed", None]], {"work": 1}),
     Scenario("stopped", _stopped, [None], {"too late": 0}, once={"too late"}, status=ExecutionStatus.CANCELLED),
     Scenario("family", _family, [None], {"act": 1, "work": 1}),
-    Scenario("grown", _asking, [["old", "approve"], ["new", "approve"]], {"act": 1}, later=_grown),
-    Scenario("replaced", _asking, [["old", "approve"], ["new", None]], {}, later=_replaced, people=_start_over),
+    Scenario("grown", asking, [["old", "approve"], ["new", "approve"]], {"act": 1}, later=grown),
+    Scenario("replaced", asking, [["old", "approve"], ["new", None]], {}, later=replaced, people=start_over),
 ]
 PAYMENT = Scenario(
     "payment",

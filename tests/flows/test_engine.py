@@ -17,8 +17,8 @@ from arvis.graph.questions import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
 from arvis.store.opening import Database
 from tests.conformance.databases import opened
-from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, say_yes
-from tests.flows.engine_scenarios import SCENARIOS, graphs, nodes
+from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, graphs, nodes, say_yes
+from tests.flows.engine_scenarios import SCENARIOS
 from tests.flows.house import agent_with, open_house, steps_of
 from tests.flows.scripted import said
 
@@ -180,7 +180,7 @@ async def test_cancel_ends_questions_jobs_and_children(store: Store) -> None:
     assert jobs
     assert {job.status for job in jobs if job} == {JobStatus.CANCELLED}
     ids = [stage.execution_id, children[0].id]
-    assert await store.read(lambda tx: [job for each in ids for job in tx.jobs.live_of_execution(each)]) == []
+    assert await store.write(lambda tx: [job for each in ids for job in tx.jobs.live_of_execution(each)]) == []
     assert await store.write(lifecycle.cancel, stage.execution_id, 0) == []
 
 

@@ -235,5 +235,5 @@ class RecoveryCases(JobCases):
         for job in await store.write(claim):
             if job.lane == "b":
                 await store.write(settle, job, Done())
-        found = await store.read(lambda tx: [job.id for job in tx.jobs.live_of_execution("e1")])
+        found = await store.write(lambda tx: [job.id for job in tx.jobs.live_of_execution("e1")])
         assert found == [ids[0]]

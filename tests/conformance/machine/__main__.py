@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.conformance.machine.machine import Machine
+from tests.conformance.machine.machine import Tally
 from tests.conformance.machine.running import run_histories
 from tests.parts import find
 from tests.postgres import running_postgres
@@ -19,16 +19,18 @@ BATCH, LENGTH = 50, 60
 
 
 def main() -> int:
-    options = _options()
+    options, tally = _options(), Tally()
     with _database(options.database) as url:
         began = time.monotonic()
         seed = options.seed
-        while Machine.steps < options.steps:
-            print(f"seed {seed}: {Machine.steps} steps, {time.monotonic() - began:.0f} s", flush=True)
-            run_histories(url, histories=BATCH, steps=LENGTH, seed=seed)  # raises with the history that went wrong
+        while tally.steps < options.steps:
+            print(f"seed {seed}: {tally.steps} steps, {time.monotonic() - began:.0f} s", flush=True)
+            run_histories(
+                url, tally, histories=BATCH, steps=LENGTH, seed=seed
+            )  # raises with the history that went wrong
             seed += 1
-    happened = ", ".join(f"{what} {times}" for what, times in sorted(Machine.happened.items()))
-    print(f"{Machine.steps} steps, 0 violations, {time.monotonic() - began:.0f} s\n{happened}")
+    happened = ", ".join(f"{what} {times}" for what, times in sorted(tally.happened.items()))
+    print(f"{tally.steps} steps, 0 violations, {time.monotonic() - began:.0f} s\n{happened}")
     return 0
 
 

@@ -10,7 +10,7 @@ from tests.conformance.machine.town import Town
 
 NODE = "node-1"
 #: More than any history needs: looks at the clock, and commits between two of them.
-LOOKS, COMMITS = 1_000, 5_000
+LOOKS, COMMITS = 400, 5_000
 #: In seconds: after so long the lease of a dead process is over.
 LEASE_IS_OVER = LEASE_SECONDS + 1.0
 

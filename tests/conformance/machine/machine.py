@@ -8,6 +8,7 @@ against each other; clocks pass and jump; operators retry, cancel, delete and an
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hypothesis import strategies as st
@@ -31,14 +32,20 @@ SECONDS = st.sampled_from([0.02, 1, 5, 11, 31, 70, 240, 4_000])
 JUMPS = st.sampled_from([-90_000, -3_600, -40, -1, 1, 40, 3_600, 90_000])
 
 
+@dataclass(slots=True)
+class Tally:
+    """The rules of all histories, and what came of them."""
+
+    steps: int = 0
+    happened: Counter[str] = field(default_factory=Counter)
+
+
 class Machine(RuleBasedStateMachine):
     """What a rule draws never depends on what happened (it does nothing where it does not apply), so that a history is
-    the same choices again although a race went the other way. `url` names a PostgreSQL server's database; None is SQLite. `steps` counts the rules of all histories, `happened`
-    what came of them."""
+    the same choices again although a race went the other way. `url` names a PostgreSQL database; None is SQLite."""
 
     url: ClassVar[str | None] = None
-    steps: ClassVar[int] = 0
-    happened: ClassVar[Counter[str]] = Counter()
+    tally: ClassVar[Tally] = Tally()
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,12 +63,12 @@ class Machine(RuleBasedStateMachine):
         try:
             come_to_rest(self.town)
         finally:
-            self.happened.update(self.town.records.calls)
+            self.tally.happened.update(self.town.records.calls)
             self.town.close()
 
     @invariant()
     def nothing_is_wrong(self) -> None:
-        Machine.steps += 1
+        self.tally.steps += 1
         if hasattr(self, "town"):
             invariants.check(self.town)
 

@@ -6,12 +6,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import seed as seeded
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.conformance.machine.machine import Machine
+from tests.conformance.machine.machine import Machine, Tally
 
 
-def run_histories(url: str | None, *, histories: int, steps: int, seed: int | None = None) -> None:
+def run_histories(url: str | None, tally: Tally, *, histories: int, steps: int, seed: int | None = None) -> None:
     """On SQLite, or on the PostgreSQL database at this address. Raises `Violation` with the shortest history found."""
-    machine = type("Histories", (Machine,), {"url": url})
+    machine = type("Histories", (Machine,), {"url": url, "tally": tally})
     if seed is not None:
         machine = seeded(seed)(machine)
     run_state_machine_as_test(

@@ -1,0 +1,160 @@
+"""Short histories of the machine on both databases, and the ones that once went wrong (`python -m tests.conformance.machine`
+runs long ones)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.conformance.machine.calm import come_to_rest, drain
+from tests.conformance.machine.invariants import check
+from tests.conformance.machine.machine import Tally
+from tests.conformance.machine.process import OWNER_IN_PERSON, Errand
+from tests.conformance.machine.running import run_histories
+from tests.conformance.machine.script import content_of
+from tests.conformance.machine.tables import Violation
+from tests.conformance.machine.town import Town
+
+NODE = "node-1"
+
+
+def test_histories_on_sqlite(figures: list[str]) -> None:
+    tally = Tally()
+    run_histories(None, tally, histories=25, steps=40)
+    figures.append(f"state machine on SQLite: {tally.steps} steps, {tally.happened.total()} calls of the job store")
+
+
+def test_histories_on_postgres(postgres_url: str, figures: list[str]) -> None:
+    tally = Tally()
+    run_histories(postgres_url, tally, histories=8, steps=40)
+    figures.append(f"state machine on PostgreSQL: {tally.steps} steps, {tally.happened['race']} races")
+
+
+# -- what once went wrong ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def town() -> Iterator[Town]:
+    """One process, and nothing to do."""
+    with closing(Town(None, safe_resend=False)) as town:
+        town.start(NODE)
+        drain(town)
+        yield town
+
+
+def say(town: Town, *words: str) -> None:
+    number = len(town.records.events)
+    town.say(town.processes[NODE], "ann", "square", content_of(number, list(words)))
+
+
+def until_outside(town: Town, what: str) -> Errand:
+    """Until a process is about to call the outside for this."""
+    for _ in range(100):
+        for one in town.waiting:
+            if isinstance(one, Errand) and one.what.startswith(what):
+                return one
+        town.proceed(town.waiting[0])
+        check(town)
+    raise AssertionError(f"nobody calls {what}")
+
+
+def die_and_begin_again(town: Town) -> None:
+    town.kill(NODE)
+    town.start(NODE)
+    drain(town)
+    check(town)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(["call", "approve"], id="a child that sleeps has not ended"),
+        pytest.param(["call", "rest"], id="nor one that rests"),
+        pytest.param(["split"], id="questions end with what asked them"),
+        pytest.param(["split", "call", "approve"], id="and so do children"),
+        pytest.param(["split", "throw"], id="a branch that fails takes no other one with it"),
+    ],
+)
+def test_it_comes_to_its_end(town: Town, words: list[str]) -> None:
+    say(town, *words)
+    drain(town)
+    check(town)
+    come_to_rest(town)
+
+
+def test_a_word_about_an_interrupted_payment_holds_for_one_start(town: Town) -> None:
+    """Twice the process dies while it pays: before it happened, and (when somebody has said “run again”) after."""
+    say(town, "pay")
+    until_outside(town, "pay")
+    die_and_begin_again(town)
+    (wait,) = town.backend.rows("SELECT * FROM waits")
+    process = town.processes[NODE]
+    process.do(process.operations.answer_wait(wait["id"], town.word_about(wait, "approve"), OWNER_IN_PERSON))
+    town.rest()
+    town.proceed_and_die(until_outside(town, "pay"))
+    come_to_rest(town)
+
+
+def test_a_payment_in_a_new_branch_is_found_again(town: Town) -> None:
+    say(town, "split")
+    town.proceed_and_die(until_outside(town, "pay"))
+    come_to_rest(town)
+
+
+# -- the machine itself ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "UPDATE jobs SET attempts = 1",
+        "UPDATE jobs SET status = 'pending' WHERE kind = 'message'",
+        "INSERT INTO lanes (lane, tail, live) VALUES ('nobody', 1, 1)",
+        "UPDATE messages SET status = 'accepted' WHERE role = 'user'",
+        "UPDATE messages SET superseded = 1 WHERE role <> 'user'",
+        "UPDATE messages SET content = 'something else' WHERE role <> 'user'",
+        "DELETE FROM messages WHERE role = 'user'",
+        "UPDATE messages SET execution_id = NULL WHERE role = 'user'",
+        "UPDATE executions SET status = 'running'",
+        "UPDATE executions SET status = 'paused'",
+        "UPDATE deliveries SET state = 'pending'",
+        "DELETE FROM deliveries",
+    ],
+)
+def test_what_is_wrong_is_seen(town: Town, lie: str) -> None:
+    """A machine that compares nothing would pass everything."""
+    say(town)
+    drain(town)
+    check(town)
+    town.backend.rows(lie)
+    with pytest.raises(Violation):
+        check(town)
+
+
+def test_a_second_payment_is_seen(town: Town) -> None:
+    say(town, "pay")
+    errand = until_outside(town, "pay")
+    check(town)
+    town.records.happened[errand.what] += 2
+    with pytest.raises(Violation, match="happened 2 times"):
+        check(town)
+
+
+def test_a_call_that_answers_otherwise_is_seen(town: Town) -> None:
+    """Every call of a committed transaction must have had the model's result."""
+    say(town)
+    town.proceed(town.waiting[0])
+    (job,) = town.jobs.jobs.values()
+    job.claim += 1
+    with pytest.raises(Violation, match="settle"):
+        drain(town)
+
+
+def test_whoever_waits_for_ever_is_seen(town: Town) -> None:
+    say(town)
+    town.proceed(town.waiting[0])
+    town.waiting.clear()
+    with pytest.raises(Violation, match="never"):
+        come_to_rest(town)

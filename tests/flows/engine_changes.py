@@ -1,0 +1,55 @@
+"""Graphs that change while an execution sleeps in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arvis.domain.executions import Wait, WaitKind
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, End, Graph, Next, Pause
+from arvis.graph.questions import START_OVER
+from tests.flows.engine_kit import Graphs, World, graphs, nodes, say_yes
+
+
+def asking(world: World) -> Graphs:
+    async def ask(context: NodeContext) -> Decision:
+        if context.answer is None:
+            return Pause(WaitKind.APPROVAL, "Well?")
+        return Next(context.answer.value["decision"])
+
+    async def act(context: NodeContext) -> Decision:
+        await context.once("act", lambda: world.do("act"))
+        return End(["old", context.value])
+
+    return graphs(Graph("main", "ask", nodes(ask, act), {"ask": "act"}))
+
+
+def grown(world: World) -> Graphs:
+    """The same with a step more at the end: whoever sleeps in it goes on where he is."""
+    old = asking(world)["main"]
+
+    async def finish(context: NodeContext) -> Decision:
+        return End(["new", context.value])
+
+    async def act(context: NodeContext) -> Decision:
+        await context.once("act", lambda: world.do("act"))
+        return Next(context.value)
+
+    return graphs(Graph("main", "ask", {**old.nodes, "act": act, "finish": finish}, {"ask": "act", "act": "finish"}))
+
+
+def replaced(world: World) -> Graphs:
+    """Another graph of that name: a step where somebody sleeps is gone."""
+
+    async def begin(context: NodeContext) -> Decision:
+        await context.once("begin", lambda: world.do("begin"))
+        return End(["new", None])
+
+    return graphs(Graph("main", "begin", nodes(begin), {}))
+
+
+def start_over(wait: Wait, world: World) -> dict[str, Any] | None:
+    if START_OVER in wait.choices:
+        world.happened["told of the change"] += 1
+        return {"decision": "answer", "text": START_OVER}
+    return say_yes(wait, world)
