@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,10 +144,8 @@ class Platform:
                     self._counts.crashes += 1
                     await self._house.crash()
                 self._counts.deliveries += 1
-                try:
+                with suppress(StoreError):  # not acknowledged: it is brought again
                     self.told[key_of(event)].append(await self._house.flow.receive(event))
-                except StoreError:
-                    pass  # not acknowledged: it is brought again
 
         await asyncio.gather(*(bring(number, event) for number, event in enumerate(events)))
 
@@ -191,7 +189,7 @@ async def run_day(database: Database, events: int, seed: int, counts: Counts) ->
     """One database: all events, until everything is answered, then all once more."""
     with capture_logs():  # what the product says of its deaths
         async with open_mortal_house(database) as house:
-            platform = Platform(house, random.Random(seed), counts)  # noqa: S311 replayable, keeps no secret
+            platform = Platform(house, random.Random(seed), counts)
             happenings = platform.happenings(events)
             await platform.bring_shuffled(happenings)
             await until_answered(house)
@@ -234,13 +232,17 @@ def check_turns(day: Day, connector: RecordingConnector) -> Iterator[str]:
         reply = replies.get(row["answered_by"])
         if reply is None or reply["execution_id"] != row["execution_id"] or row["status"] not in FINAL:
             yield f"{row['content']} is {row['status']}, answered by {reply}"
-        elif row["status"] == MessageStatus.ANSWERED and row["content"] not in reply["content"].splitlines():
-            if f"Re: {row['content']}" not in reply["content"].splitlines():
-                yield f"{row['content']} was answered by {reply['content']}, which knows nothing of it"
+        elif row["status"] == MessageStatus.ANSWERED and row["content"] not in words_of(reply["content"]):
+            yield f"{row['content']} was answered by {reply['content']}, which knows nothing of it"
         if (row["turn"] or 0) < last.get(row["conversation_id"], 0):
             yield f"{row['content']} was overtaken"
         last[row["conversation_id"]] = row["turn"] or 0
     yield from _check_sent(day, connector)
+
+
+def words_of(reply: str) -> list[str]:
+    """The messages that the model was shown: it says them all again."""
+    return reply.removeprefix("Re: ").splitlines()
 
 
 def _check_sent(day: Day, connector: RecordingConnector) -> Iterator[str]:
@@ -287,7 +289,7 @@ def main() -> int:
 
 
 @contextmanager
-def postgres_if(wanted: bool) -> Iterator[PostgresServer | None]:  # noqa: FBT001 its one argument
+def postgres_if(wanted: bool) -> Iterator[PostgresServer | None]:
     if not wanted:
         yield None
         return
