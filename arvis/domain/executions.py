@@ -105,8 +105,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One open question. `expires_at` in ms; the first answer wins; `subject` names the interrupted effect that
-    it is about, if any, and `resumes` then the wait whose answer the interrupted visit had."""
+    """One open question. `expires_at` in ms; the first answer wins. A question of the engine itself has a `subject`,
+    the interrupted effect or the lost step that it is about, and `resumes` the wait whose answer the visit had."""
 
     id: str
     execution_id: str

@@ -14,7 +14,7 @@ from tests.crash.injection_judge import as_people_see_it, tracebacks
 from tests.crash.sweep_acts import Ended
 from tests.crash.sweep_command import at_once
 from tests.crash.sweep_play import Outcome
-from tests.crash.test_sweep import playing
+from tests.crash.test_sweep import found_as_expected, playing
 from tests.crash.variants.build import Edit
 
 FAULTS = [
@@ -50,9 +50,9 @@ async def test_calls_that_fail_lose_nothing_and_are_told_in_words() -> None:
 async def test_a_traceback_is_caught() -> None:
     async with playing(UNTOLD) as stage:
         struck = await strike(stage, SUMS)
-    told = [violation.detail for violation in struck.outcome.violations if violation.rule == as_people_see_it.__name__]
+    details = [violation.detail for violation in found_as_expected(struck.outcome)]
     assert struck.outcome.reached
-    assert any(detail.startswith("it showed a traceback") for detail in told)
+    assert any(detail.startswith("it showed a traceback") for detail in details)
 
 
 # -- the end of a disturbed life ---------------------------------------------------------------------------

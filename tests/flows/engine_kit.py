@@ -199,6 +199,8 @@ class Stage:
             allowed = times if effect in self._scenario.once else times + cuts
             assert times <= self.world.happened[effect] <= allowed, (effect, self.world.happened)
         assert await self._store.write(_leftovers, self.execution_id) == []
+        asked = await self._store.read(_asked_about, self.execution_id)
+        assert all(times <= cuts for times in asked.values()), f"asked again about {asked}"
 
 
 async def _work(job: Job, *, flow: MessageFlow, store: Store, policy: RetryPolicy, now: Callable[[], int]) -> None:
@@ -234,6 +236,12 @@ def family(tx: Transaction, execution_id: str) -> list[str]:
 def _open_waits(tx: Transaction, execution_id: str) -> list[Wait]:
     waits = [wait for each in family(tx, execution_id) for wait in tx.waits.of_execution(each)]
     return [wait for wait in waits if wait.answered_at is None]
+
+
+def _asked_about(tx: Transaction, execution_id: str) -> Counter[str]:
+    """How often the engine itself asked about each thing: once for each death at most."""
+    waits = [wait for each in family(tx, execution_id) for wait in tx.waits.of_execution(each)]
+    return Counter(wait.subject for wait in waits if wait.subject is not None)
 
 
 def _leftovers(tx: Transaction, execution_id: str) -> list[str]:

@@ -309,6 +309,23 @@ def _order(world: World) -> Graphs:
     return graphs(Graph("main", "order", nodes(order), {}))
 
 
+def _moody(world: World) -> Graphs:
+    """The way to the payment is another one each time that it is gone, and the payment is found all the same."""
+
+    async def choose(context: NodeContext) -> Decision:
+        world.happened["chosen"] += 1
+        return Next() if world.happened["chosen"] == 1 else Goto("pay")
+
+    async def dawdle(context: NodeContext) -> Decision:
+        return Next()
+
+    async def pay(context: NodeContext) -> Decision:
+        await context.once("pay", lambda: world.do("pay"), repeatable=False)
+        return End()
+
+    return graphs(Graph("main", "choose", nodes(choose, dawdle, pay), {"choose": "dawdle", "dawdle": "pay"}))
+
+
 def _pair(world: World) -> Graphs:
     """One in each of two branches."""
 
@@ -356,5 +373,6 @@ PAYMENTS = [
     PAYMENT,
     Scenario("payments", _payments, [2], {"payment 1": 1, "payment 2": 1}, once={"payment 1", "payment 2"}),
     Scenario("order", _order, ["approve"], {"pay": 1, "ship": 1, "asked": 1}, once={"pay", "ship", "asked"}),
+    Scenario("moody", _moody, [None], {"pay": 1}, once={"pay"}),
     Scenario("pair", _pair, [None], {"left": 1, "right": 1}, once={"left", "right"}),
 ]

@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +103,17 @@ class Counts:
 
 
 class Platform:
-    """Brings events until they are acknowledged, and then again. What it was told each time, by event."""
+    """Brings events until they are acknowledged, and then again. By event: what it was `told` each time, when it was
+    first `brought` and first `acknowledged` (in steps of its own counting)."""
 
     def __init__(self, house: MortalHouse, chance: random.Random, counts: Counts) -> None:
         self._house = house
         self._chance = chance
         self._counts = counts
         self.told: dict[tuple[str, str], list[Received]] = defaultdict(list)
+        self.brought: dict[tuple[str, str], int] = {}
+        self.acknowledged: dict[tuple[str, str], int] = {}
+        self._moments = count()
 
     def happenings(self, number: int) -> list[IncomingMessage]:
         """Events of all channels; their platform's ids are only unique within one."""
@@ -143,11 +148,17 @@ class Platform:
                 if number == crash_at:
                     self._counts.crashes += 1
                     await self._house.crash()
-                self._counts.deliveries += 1
-                with suppress(StoreError):  # not acknowledged: it is brought again
-                    self.told[key_of(event)].append(await self._house.flow.receive(event))
+                await self._bring_once(event)
 
         await asyncio.gather(*(bring(number, event) for number, event in enumerate(events)))
+
+    async def _bring_once(self, event: IncomingMessage) -> None:
+        key = key_of(event)
+        self._counts.deliveries += 1
+        self.brought.setdefault(key, next(self._moments))
+        with suppress(StoreError):  # not acknowledged: it is brought again
+            self.told[key].append(await self._house.flow.receive(event))
+            self.acknowledged.setdefault(key, next(self._moments))
 
 
 def key_of(event: IncomingMessage) -> tuple[str, str]:
@@ -199,7 +210,9 @@ async def run_day(database: Database, events: int, seed: int, counts: Counts) ->
             if read_day(database) != evening:
                 counts.violations.append("what was brought again the day after changed something")
             counts.events += len(happenings)
-            counts.violations += [*check_told(evening, happenings, platform), *check_turns(evening, house.connector)]
+            counts.violations += check_told(evening, happenings, platform)
+            counts.violations += check_turns(evening, house.connector)
+            counts.violations += check_order(evening, platform)
             counts.folded += len(evening.asked) - len({row["execution_id"] for row in evening.asked})
             counts.notices += sum(row["status"] != MessageStatus.ANSWERED for row in evening.asked)
 
@@ -227,17 +240,23 @@ def check_turns(day: Day, connector: RecordingConnector) -> Iterator[str]:
     replies = {row["id"]: row for row in day.messages if row["role"] != "user" and row["execution_id"]}
     if len({row["execution_id"] for row in replies.values()}) != len(replies):
         yield "a turn has two replies"
-    last: dict[str, int] = {}
     for row in day.asked:
         reply = replies.get(row["answered_by"])
         if reply is None or reply["execution_id"] != row["execution_id"] or row["status"] not in FINAL:
             yield f"{row['content']} is {row['status']}, answered by {reply}"
         elif row["status"] == MessageStatus.ANSWERED and row["content"] not in words_of(reply["content"]):
             yield f"{row['content']} was answered by {reply['content']}, which knows nothing of it"
-        if (row["turn"] or 0) < last.get(row["conversation_id"], 0):
-            yield f"{row['content']} was overtaken"
-        last[row["conversation_id"]] = row["turn"] or 0
     yield from _check_sent(day, connector)
+
+
+def check_order(day: Day, platform: Platform) -> Iterator[str]:
+    """What was acknowledged before something else was brought at all is answered before it."""
+    latest: dict[str, int] = defaultdict(int)
+    for row in sorted(day.asked, key=lambda row: (row["turn"], row["position"])):
+        key = row["channel"], row["event_id"]
+        if platform.acknowledged[key] < latest[row["conversation_id"]]:
+            yield f"{row['content']} was overtaken"
+        latest[row["conversation_id"]] = max(latest[row["conversation_id"]], platform.brought[key])
 
 
 def words_of(reply: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arvis.queue.queue import LOOK_SECONDS
 from tests.conformance.machine.invariants import check
 from tests.conformance.machine.job_model import LIVE
 from tests.conformance.machine.process import LEASE_SECONDS, OWNER_IN_PERSON
@@ -49,8 +50,11 @@ def drain(town: Town) -> None:
 
 
 def nothing_is_forgotten(town: Town) -> None:
-    """Once all has happened that waited, whatever may run does: no time had to pass for it."""
+    """Once all has happened that waited, whatever may run does: no time has to pass for it, unless a look was refused."""
     check(town)
+    if town.records.calls["refused"]:
+        town.pass_time(LOOK_SECONDS)
+        drain(town)
     if any(not process.stopping for process in town.processes.values()):
         ready = [job.id for job in town.jobs.claimable()]
         demand(not ready, f"could run, and nobody runs it: {ready}")

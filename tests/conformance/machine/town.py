@@ -163,22 +163,22 @@ class Town:
 
     def proceed(self, one: Write | Errand, fate: Fate = Fate.KEPT) -> None:
         self.waiting.remove(one)
-        match one:
-            case Write():
-                self._keep(self.backend.write(one.script, one.process.claimer, fate), one)
-            case Errand():
-                self._run_errand(one, fate)
+        self._let_happen(one, fate)
         self.rest()
 
     def proceed_and_die(self, one: Write | Errand) -> None:
         """The last thing that a process hands in happens, and it never hears of it."""
         self.waiting.remove(one)
+        self._let_happen(one, Fate.KEPT)
+        self.kill(one.process.node)
+
+    def _let_happen(self, one: Write | Errand, fate: Fate) -> None:
+        self.records.calls["refused"] += fate is not Fate.KEPT
         match one:
             case Write():
-                self._keep(self.backend.write(one.script, one.process.claimer, Fate.KEPT), one)
+                self._keep(self.backend.write(one.script, one.process.claimer, fate), one)
             case Errand():
-                self._run_errand(one, Fate.KEPT)
-        self.kill(one.process.node)
+                self._run_errand(one, fate)
 
     def race(self, first: Write, second: Write, pause: int) -> bool:
         """Two transactions at once, the first of which stands still after `pause` statements (False: it has fewer); what
