@@ -8,7 +8,7 @@ KILLS ?= 200
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 
-.PHONY: run test check fix crash bench
+.PHONY: run test check fix crash sweep bench
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -28,6 +28,9 @@ fix: $(VENV)/.test
 
 crash: $(VENV)/.test
 	@$(BIN)/python -m tests.crash $(or $(ARGS),--kills $(KILLS))
+
+sweep: $(VENV)/.test
+	@$(BIN)/python -m tests.crash.sweep && $(BIN)/python -m tests.crash.injection --every 29
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench

@@ -92,7 +92,7 @@ def test_settings_without_effect(tmp_path: Path) -> None:
 def test_platforms_that_are_not_there(tmp_path: Path) -> None:
     found = Patient(tmp_path, "connectors: {irc: [{name: main}]}\n").examined()["platforms"]
     assert (found.status, found.what) == ("fail", "`connectors.irc[0]` cannot work")
-    assert Patient(tmp_path).status("platforms", {"GOOGLE_API_KEY": "x"}) == "warn"
+    assert Patient(tmp_path).status("platforms", {"ANTHROPIC_API_KEY": "x"}) == "warn"
 
 
 # -- the machine -------------------------------------------------------------------------------------------
