@@ -103,7 +103,7 @@ def test_processes_that_start_at_once_share_the_work(postgres_url: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         ran = list(threads.map(lambda _: bring_up_to_date(database, NOW), range(4)))
     names = [migration.name for migration in available()]
-    assert sorted(ran) == [[], [], [], names]
+    assert sorted(name for each in ran for name in each) == names, "each ran once, whoever ran it"
 
 
 # -- databases of states that have landed -------------------------------------------------------------------
