@@ -22,6 +22,10 @@ POISON_CRASHES = 5
 #: Seconds before the 2nd, 3rd and 4th recovery; the first recovered run starts at once.
 CRASH_DELAYS = (0, 1, 5, 30)
 
+#: No lease reaches further (ms): one that does was given before the clock was put back, and would outlive its dead owner
+#: by as much. A living owner renews it long before.
+LONGEST_LEASE_MS = 600_000
+
 #: A job that ran at so many crashes may have caused them. Suspects start one by one, each this long alone (ms):
 #: together, the guilty one would take the same innocents with it until all are poison.
 SUSPECT_CRASHES = 2

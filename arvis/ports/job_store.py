@@ -60,7 +60,8 @@ class JobStore(Protocol):
     def rescue(self, node: str, boot: str, now: int) -> list[Job]:
         """Return to the queue what runs under an older boot of this node or an expired lease; adds one to
         the crashes of each. Whoever renews leases does so before, in the same script: then nothing that is known to
-        run is taken, however the clock jumps."""
+        run is taken, however the clock jumps. A lease that reaches too far, because the clock was put back, is cut
+        short."""
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
+    LONGEST_LEASE_MS,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_REST_MS,
@@ -159,6 +160,7 @@ class SqlJobs:
                 return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
 
     def rescue(self, node: str, boot: str, now: int) -> list[Job]:
+        self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
         rescued = [job_of(row) for row in self._session.rows("rescue_jobs", node=node, boot=boot, now=now)]
         for job in rescued:
             self._announce(job.run_at, now)

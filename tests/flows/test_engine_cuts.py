@@ -66,7 +66,7 @@ async def test_every_scenario_survives_a_cut_at_every_commit(either_store: Store
         await played(either_store, scenario, death)
 
 
-@pytest.mark.parametrize("scenario", PAYMENTS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", PAYMENTS[:2], ids=lambda scenario: scenario.name)
 async def test_what_must_not_happen_twice_survives_a_second_cut(store: Store, scenario: Scenario) -> None:
     _, commits = await played(store, scenario)
     for first in deaths(commits):

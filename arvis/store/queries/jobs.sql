@@ -95,6 +95,10 @@ WHERE id = (
 )
 RETURNING run_at;
 
+-- name: shorten_leases
+-- The clock was put back after these were given. Not void at once: their owners may be alive, and renew them.
+UPDATE jobs SET lease_until = :longest WHERE ready = 3 AND lease_until > :longest;
+
 -- name: rescue_jobs
 -- What runs under an older boot of this node, or under an expired lease. Our own are among these only when nobody
 -- here knows of them (the answer of their claim or of their end was lost). The delays are the domain's CRASH_DELAYS.

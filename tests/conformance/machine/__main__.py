@@ -1,4 +1,5 @@
-"""`python -m tests.conformance.machine --steps 100000`: random histories until so many steps were made, and what came of them."""
+"""`python -m tests.conformance.machine --steps 100000`: random histories until so many steps were made, and what came of
+them; on PostgreSQL before that every meeting of two transactions at each of their statements."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from tests.conformance.machine.machine import Tally
+from tests.conformance.machine.meetings import MEETINGS, hold
 from tests.conformance.machine.running import run_histories
+from tests.conformance.machine.town import Town
 from tests.parts import find
 from tests.postgres import running_postgres
 
@@ -20,18 +23,29 @@ BATCH, LENGTH = 50, 60
 
 def main() -> int:
     options, tally = _options(), Tally()
+    began = time.monotonic()
     with _database(options.database) as url:
-        began = time.monotonic()
+        if url is not None:
+            _hold_meetings(url, tally)
         seed = options.seed
         while tally.steps < options.steps:
             print(f"seed {seed}: {tally.steps} steps, {time.monotonic() - began:.0f} s", flush=True)
-            run_histories(
-                url, tally, histories=BATCH, steps=LENGTH, seed=seed
-            )  # raises with the history that went wrong
+            # Raises with the history that went wrong.
+            run_histories(url, tally, histories=BATCH, steps=LENGTH, seed=seed)
             seed += 1
     happened = ", ".join(f"{what} {times}" for what, times in sorted(tally.happened.items()))
     print(f"{tally.steps} steps, 0 violations, {time.monotonic() - began:.0f} s\n{happened}")
     return 0
+
+
+def _hold_meetings(url: str, tally: Tally) -> None:
+    for meet in MEETINGS:
+        with closing(Town(url, safe_resend=False)) as town:
+            town.start_all()
+            hold(town, meet, 1)
+            races, deadlocks = town.records.calls["race"], town.records.calls["deadlock"]
+            print(f"{meet.__name__}: {races} races, {deadlocks} deadlocks", flush=True)
+            tally.happened.update(town.records.calls)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import Any
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
     CRASH_DELAYS,
+    LONGEST_LEASE_MS,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_REST_MS,
@@ -184,6 +185,8 @@ class JobModel:
 
     def _see_rescue(self, node: str, boot: str, now: int, *, result: list[Job]) -> None:
         running = [job for job in self.jobs.values() if job.status == "running"]
+        for job in running:
+            job.lease_until = min(job.lease_until, now + LONGEST_LEASE_MS)
         lost = [job for job in running if job.lease_until < now or (job.node == node and job.owner != boot)]
         assert {job.id for job in result} == {job.id for job in lost}, "rescued"
         for job in lost:

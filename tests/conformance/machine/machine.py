@@ -19,11 +19,11 @@ from arvis.domain.messages import Address
 from tests.conformance.machine import invariants
 from tests.conformance.machine.backends import Fate
 from tests.conformance.machine.calm import come_to_rest
+from tests.conformance.machine.job_model import LIVE
 from tests.conformance.machine.process import BOT, OWNER, OWNER_IN_PERSON, PLAIN, PLATFORM, Errand, Process, Write
 from tests.conformance.machine.script import WORDS, content_of
-from tests.conformance.machine.town import Town
+from tests.conformance.machine.town import NODES, Town
 
-NODES = ("node-1", "node-2")
 WHICH = st.integers(min_value=0, max_value=10_000)
 #: Which of all that waits happens then, one after the other.
 THEN = st.lists(WHICH, max_size=6)
@@ -73,10 +73,13 @@ class Machine(RuleBasedStateMachine):
             invariants.check(self.town)
 
     def _go_on(self, then: list[int]) -> None:
+        """Some of what waits happens; where nothing waits, somebody writes."""
         self.town.rest()
         for which in then:
             if ready := self.town.ready():
                 self.town.proceed(ready[which % len(ready)])
+            else:
+                self._say(which, "ann", "square", words_of(which))
 
     def _awake(self) -> list[Process]:
         return [process for process in self.town.processes.values() if not process.frozen]
@@ -108,7 +111,7 @@ class Machine(RuleBasedStateMachine):
             self.town.proceed_and_die(chosen[which % len(chosen)])
             self._go_on(then)
 
-    @rule(times=st.integers(2, 6), seconds=st.sampled_from([0, 2, 31]), then=THEN)
+    @rule(times=st.integers(2, 6), seconds=st.sampled_from([2, 31, 31]), then=st.lists(WHICH, min_size=2, max_size=8))
     def crash_loop(self, times: int, seconds: int, then: list[int]) -> None:
         """A process starts, begins what it finds, and dies, again and again."""
         for _ in range(times):
@@ -204,8 +207,8 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=WHICH, job=WHICH, verb=st.sampled_from([*["retry_job"] * 3, "cancel_job", "delete_job"]), then=THEN)
     def operate(self, which: int, job: int, verb: str, then: list[int]) -> None:
-        status = "failed" if verb == "retry_job" else "running"
-        likely = [known.id for known in self.town.jobs.jobs.values() if known.status == status]
+        fitting = {"failed"} if verb == "retry_job" else LIVE
+        likely = [known.id for known in self.town.jobs.jobs.values() if known.status in fitting]
         known = likely or list(self.town.jobs.jobs)
         if known and (process := self._one(which)):
             process.do(getattr(process.operations, verb)(known[job % len(known)]))
@@ -272,6 +275,12 @@ class Machine(RuleBasedStateMachine):
     def prune(self, age: int, limit: int, then: list[int]) -> None:
         self.town.write(lambda tx: tx.jobs.prune(self.town.wall.now - age, limit))
         self._go_on(then)
+
+
+def words_of(number: int) -> list[str]:
+    """Up to three words, all of them about as often."""
+    first, second, third = number % 14, number // 14 % 14, number // 196 % 14
+    return [WORDS[each] for each in (first, second, third) if each < len(WORDS)]
 
 
 def outcome_of(kind: type[Outcome], now: int) -> Outcome:

@@ -6,12 +6,14 @@ Each sets up a town so that the two transactions wait to be run: the last two of
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 from arvis.agents import turns
 from arvis.domain.messages import Address
 from arvis.ports.operations import WaitAnswer
 from arvis.store.session import Row
-from tests.conformance.machine.calm import drain
+from tests.conformance.machine.calm import come_to_rest, drain
+from tests.conformance.machine.invariants import check
 from tests.conformance.machine.process import BOT, OWNER_IN_PERSON, PLATFORM, Process, Write
 from tests.conformance.machine.script import content_of
 from tests.conformance.machine.town import Event, Town
@@ -161,3 +163,19 @@ MEETINGS = (
     two_rescues,
     a_retry_and_a_message,
 )
+
+
+def hold(town: Town, meet: Callable[[Meeting], None], stride: int) -> None:
+    """Race the two against each other, the first standing still before every `stride`-th of its statements; then the other
+    way round."""
+    for swapped in (False, True):
+        for pause in count(0, stride):
+            meet(Meeting(town, f"room {swapped} {pause}"))
+            town.rest()
+            first, second = [one for one in town.waiting if isinstance(one, Write)][-2:]
+            met = town.race(second, first, pause) if swapped else town.race(first, second, pause)
+            check(town)
+            drain(town)
+            if not met:
+                break
+    come_to_rest(town)

@@ -103,6 +103,19 @@ def test_a_payment_in_a_new_branch_is_found_again(town: Town) -> None:
     come_to_rest(town)
 
 
+def test_a_lease_from_before_the_clock_was_put_back_ends_soon(town: Town) -> None:
+    """A process of another node dies, and then it is yesterday."""
+    town.start("node-2")
+    drain(town)
+    town.say(town.processes["node-2"], "ann", "square", content_of(0, []))
+    until_outside(town, "model")
+    town.kill("node-2")
+    town.wall.move(-90_000)
+    come_to_rest(town)
+    (job,) = [job for job in town.jobs.jobs.values() if job.new.message_id and not job.new.delivery_id]
+    assert (job.status, job.crashes) == ("done", 1)
+
+
 # -- the machine itself ------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from tests.conformance.machine.race import raced
 from tests.conformance.machine.script import scripted_graphs
 from tests.conformance.machine.tables import Violation, check_jobs, check_lanes, look
 
+NODES = ("node-1", "node-2")
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
 
 
@@ -113,6 +114,13 @@ class Town:
             safe_resend=self.safe_resend,
         )
         self.rest()
+
+    def start_all(self) -> None:
+        """A process on each node, which has nothing to do yet."""
+        for node in NODES:
+            self.start(node)
+        while self.waiting:
+            self.proceed(self.waiting[0])
 
     def kill(self, node: str) -> None:
         """What it has not handed in never happens."""
