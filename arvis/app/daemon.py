@@ -14,10 +14,12 @@ from importlib.metadata import entry_points
 import structlog
 
 from arvis.app.base import open_base, watch_disk
-from arvis.app.parts import load_providers, new_token
+from arvis.app.parts import new_token
+from arvis.app.providers import open_shelf
 from arvis.app.roles import start_roles
 from arvis.config import Config, ineffective_keys
 from arvis.domain.errors import ConfigError
+from arvis.domain.runs import CallTimeouts
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.process.lock import hold_data_folder
@@ -45,15 +47,21 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id))
         # What turns need to end is opened before the roles, and so is closed after their drain.
-        providers = await load_providers(stack, base, config.accounts or (DEMO,))
+        timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
+        shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts))
+        wanted = {account.provider for account in (*config.accounts, DEMO)}
+        shelf.require(wanted)
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, providers, supervisor)
+        web = await start_roles(base, shelf, supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
         log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(config))
         _warn_of_ineffective(config)
-        await stopping.wait()
+        async with asyncio.TaskGroup() as group:
+            warming = group.create_task(shelf.warm(sorted(wanted)))
+            await stopping.wait()
+            warming.cancel()
         log.info("stopping")
 
 

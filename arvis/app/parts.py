@@ -1,24 +1,16 @@
-"""The parts of the daemon, each made of the base: providers, the flow of messages, the web server."""
+"""The parts of the daemon, each made of the base: the flow of messages, the web server."""
 
 from __future__ import annotations
 
-import asyncio
-import importlib
 import random
 import secrets
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from importlib.metadata import entry_points
 
 from arvis.agents.agent import agent_graph
 from arvis.app.base import Base
-from arvis.domain.errors import ConfigError
-from arvis.domain.runs import Account, CallTimeouts
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
-from arvis.ports.http import HttpClient
-from arvis.ports.provider import Provider
+from arvis.ports.provider import Providers
 from arvis.process.roles import RoleState, Supervisor
 from arvis.queue.patience import PatientStore
 from arvis.routing import Router
@@ -27,29 +19,11 @@ from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 
 
-async def load_providers(stack: AsyncExitStack, base: Base, accounts: tuple[Account, ...]) -> Mapping[str, Provider]:
-    """Only what an account or an agent names is imported, and off the event loop."""
-    names = {account.provider for account in (*accounts, DEMO)}
-    http: HttpClient | None = None
-    if names - {"demo"}:
-        net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
-        http = await stack.enter_async_context(net.open_http_client())
-    found = {point.name: point for point in entry_points(group="arvis.providers")}
-    timeouts = CallTimeouts(base.config.model.timeout_seconds, base.config.model.idle_seconds)
-    providers: dict[str, Provider] = {}
-    for name in sorted(names):
-        if name not in found:
-            raise ConfigError(f"There is no provider {name}", fix=f"use one of {', '.join(sorted(found))}")
-        create = await asyncio.to_thread(found[name].load)
-        providers[name] = create(name=name, http=http, clock=base.clock, timeouts=timeouts)
-    return providers
-
-
-def build_flow(base: Base, providers: Mapping[str, Provider]) -> MessageFlow:
+def build_flow(base: Base, providers: Providers) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
-        accounts=config.accounts or (DEMO,),
+        accounts=lambda: config.accounts or (DEMO,),
         clock=base.clock,
         new_id=base.new_id,
         random=random.random,

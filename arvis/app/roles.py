@@ -14,7 +14,7 @@ from arvis.graph import lifecycle
 from arvis.housekeeping import Housekeeping
 from arvis.message_flow import MessageFlow
 from arvis.ports.connector import Connector
-from arvis.ports.provider import Provider
+from arvis.ports.provider import Providers
 from arvis.process.leases import RoleKeeper
 from arvis.process.lock import DataFolder, leave_address
 from arvis.process.roles import Role, Supervisor
@@ -29,7 +29,7 @@ DAY_MS = 24 * 3600 * 1000
 Up = Callable[[], None]
 
 
-async def start_roles(base: Base, providers: Mapping[str, Provider], supervisor: Supervisor) -> WebServer | None:
+async def start_roles(base: Base, providers: Providers, supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config = base.config
     flow = build_flow(base, providers)

@@ -24,6 +24,10 @@ ArvisError
 │       └── DiskLow         little room is left: work goes on, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
 ├── LeaseLost               the job was taken away while it ran: commit nothing
+├── SecretLost              what was sealed cannot be opened with this key
+├── ToolError               a tool gave nothing; the text is for the model
+│   ├── FetchRefused        an address that must not be dialled
+│   └── FetchFailed         no answer came from an address
 └── ProviderError           a model call failed, with a kind that says what to do about it
 """
 
@@ -136,6 +140,22 @@ class ExecutionError(ArvisError):
 
 class LeaseLost(ArvisError):
     code = "lease_lost"
+
+
+class SecretLost(ArvisError):
+    code = "secret_lost"
+
+
+class ToolError(ArvisError):
+    code = "tool"
+
+
+class FetchRefused(ToolError):
+    code = "fetch_refused"
+
+
+class FetchFailed(ToolError):
+    code = "fetch_failed"
 
 
 class ProviderErrorKind(StrEnum):

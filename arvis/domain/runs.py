@@ -33,7 +33,8 @@ class Turn:
 class RunRequest:
     """What a model is asked. `model` is without provider prefix (None: the account's own); `max_bytes` bounds
     the reply; `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for
-    providers that keep a folder for each."""
+    providers that keep a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
+    vendor may have in its cache, and must not be asked for."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -42,6 +43,7 @@ class RunRequest:
     max_tokens: int = 4096
     max_bytes: int = 262_144
     tools: tuple[ToolSpec, ...] = ()
+    tools_off: bool = False
     conversation: str = ""
 
 

@@ -23,3 +23,11 @@ class StreamingProvider(Provider, Protocol):
         """Like `complete`; `on_text` receives each piece of text as it arrives. A stream that ends early is
         an error of kind `timeout`, never a short answer."""
         ...
+
+
+class Providers(Protocol):
+    """The vendors by name, each loaded when it is first asked for."""
+
+    async def get(self, name: str) -> Provider:
+        """Raises `ConfigError` when there is none of this name, or when a package that it needs is missing."""
+        ...

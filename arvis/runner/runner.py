@@ -7,13 +7,13 @@ known of the accounts, go back to the caller, who commits them with the reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from arvis.domain.errors import TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
+from arvis.domain.errors import TRANSIENT, ArvisError, ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
-from arvis.ports.provider import Provider, StreamingProvider
+from arvis.ports.provider import Provider, Providers, StreamingProvider
 from arvis.runner.choice import Choice, candidates
 from arvis.runner.prices import cost_micros
 from arvis.runner.rests import Rests
@@ -86,14 +86,15 @@ class RunFailed(ArvisError):
 
 
 class Runner:
-    """Any number of runs may go on at once; they share what is known of the accounts. `new_id` makes the ids of
-    receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a run in seconds."""
+    """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
+    moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
+    run in seconds."""
 
     def __init__(
         self,
         *,
-        providers: Mapping[str, Provider],
-        accounts: Sequence[Account],
+        providers: Providers,
+        accounts: Callable[[], Sequence[Account]],
         clock: Clock,
         new_id: Callable[[], str],
         random: Callable[[], float],
@@ -101,8 +102,8 @@ class Runner:
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
-        self._streaming = {name: made for name, made in providers.items() if isinstance(made, StreamingProvider)}
-        self._accounts = tuple(accounts)
+        self._streams: dict[Provider, StreamingProvider | None] = {}
+        self._accounts = accounts
         self._clock = clock
         self._new_id = new_id
         self._random = random
@@ -120,7 +121,7 @@ class Runner:
         accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
         Raises `RunFailed`. Cancellation ends the call in progress at once."""
         attempt = _Attempt(end=self._clock.monotonic() + self._deadline)
-        asked = self._open(candidates(self._accounts, model, fallbacks))
+        asked = self._open(candidates(self._accounts(), model, fallbacks))
         for delay in (*RETRY_DELAYS, None):
             for choice in asked:
                 result = await self._try(choice, replace(request, model=choice.model), on_text, attempt)
@@ -134,14 +135,9 @@ class Runner:
         raise RunFailed(attempt.verdict(self._clock.now()), tuple(attempt.calls), tuple(attempt.rests))
 
     def _open(self, choices: Sequence[Choice]) -> list[Choice]:
-        """The choices to try, in order. Raises `RunFailed` when there is none, or when all rest."""
-        loaded = [choice for choice in choices if choice.account.provider in self._providers]
-        if not loaded:
-            account = choices[0].account
-            what = f"the account {account.name} names the provider {account.provider}, which is not loaded"
-            raise RunFailed(ProviderError(ProviderErrorKind.BAD_REQUEST, what), ())
+        """The choices to try, in order. Raises `RunFailed` when all rest."""
         now = self._clock.now()
-        asked, until = self._rests.order(loaded, now)
+        asked, until = self._rests.order(choices, now)
         if until is not None:
             what = "every account rests: the vendors asked for a pause"
             error = ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
@@ -168,14 +164,25 @@ class Runner:
 
     async def _call(self, account: Account, request: RunRequest, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""
-        if (streaming := self._streaming.get(account.provider)) is not None:
+        provider = await self._provider(account)
+        if provider not in self._streams:
+            self._streams[provider] = provider if isinstance(provider, StreamingProvider) else None
+        if (streaming := self._streams[provider]) is not None:
             result = await streaming.stream(request, account, _with_offset(on_text))
         else:
-            result = await self._providers[account.provider].complete(request, account)
+            result = await provider.complete(request, account)
         if not result.content.strip() and not result.calls:
             # Providers from elsewhere may miss this rule, and a user must never get silence.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return result
+
+    async def _provider(self, account: Account) -> Provider:
+        """What cannot be loaded is passed over like an account whose key is refused: only a person can mend it."""
+        try:
+            return await self._providers.get(account.provider)
+        except ConfigError as missing:
+            what = f"the account {account.name} cannot be used: {missing.what}"
+            raise ProviderError(ProviderErrorKind.AUTH, what) from missing
 
     def _wait(self, attempt: _Attempt, delay: float | None) -> float | None:
         """Seconds until the next round; None when there is none in this run."""

@@ -37,6 +37,7 @@ from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.testing.providers import GivenProviders
 from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, RecordingConnector, ScriptedProvider
 
 P = ParamSpec("P")
@@ -136,8 +137,8 @@ class House:
     def _flow(self, graphs: Iterable[Graph]) -> MessageFlow:
         account = Account(name="main", provider="scripted", model="model")
         runner = Runner(
-            providers={"scripted": self.provider},
-            accounts=[account],
+            providers=GivenProviders({"scripted": self.provider}),
+            accounts=lambda: [account],
             clock=self.clock,
             new_id=self.new_id,
             random=lambda: 0.0,

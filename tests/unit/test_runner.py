@@ -14,6 +14,7 @@ from arvis.ports.provider import Provider
 from arvis.providers.demo import DemoProvider
 from arvis.runner import Run, RunFailed, Runner
 from arvis.testing.clock import SteppedClock, StoppedClock
+from arvis.testing.providers import GivenProviders
 
 KINDS = ProviderErrorKind
 ACCOUNT = Account(name="main", provider="scripted", model="own")
@@ -58,8 +59,8 @@ def runner(
 ) -> Runner:
     ids = (f"call-{number}" for number in itertools.count(1))
     return Runner(
-        providers={account.provider: provider for account in accounts or (ACCOUNT,)},
-        accounts=accounts or (ACCOUNT,),
+        providers=GivenProviders({account.provider: provider for account in accounts or (ACCOUNT,)}),
+        accounts=lambda: accounts or (ACCOUNT,),
         clock=clock or SteppedClock(),
         new_id=lambda: next(ids),
         random=random or (lambda: 1.0),
@@ -185,7 +186,11 @@ async def test_cancellation_ends_the_wait_between_tries() -> None:
 async def test_without_any_account_the_demo_answers() -> None:
     clock = SteppedClock()
     made = Runner(
-        providers={"demo": DemoProvider(clock=clock)}, accounts=(), clock=clock, new_id=lambda: "1", random=lambda: 0.0
+        providers=GivenProviders({"demo": DemoProvider(clock=clock)}),
+        accounts=tuple,
+        clock=clock,
+        new_id=lambda: "1",
+        random=lambda: 0.0,
     )
     result = (await run(made)).result
     assert (result.provider, result.account, result.model) == ("demo", "demo", "demo")
@@ -193,11 +198,17 @@ async def test_without_any_account_the_demo_answers() -> None:
 
 
 async def test_a_provider_that_is_not_loaded() -> None:
-    made = Runner(providers={}, accounts=[ACCOUNT], clock=SteppedClock(), new_id=lambda: "1", random=lambda: 0.0)
+    made = Runner(
+        providers=GivenProviders({}),
+        accounts=lambda: [ACCOUNT],
+        clock=SteppedClock(),
+        new_id=lambda: "1",
+        random=lambda: 0.0,
+    )
     with pytest.raises(RunFailed, match="scripted") as caught:
         await run(made)
-    assert caught.value.error.kind is KINDS.BAD_REQUEST
-    assert caught.value.calls == ()
+    assert caught.value.error.kind is KINDS.AUTH
+    assert [call.error for call in caught.value.calls] == ["auth"]
 
 
 async def test_the_account_gets_the_name_without_its_provider() -> None:

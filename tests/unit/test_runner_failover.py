@@ -10,6 +10,7 @@ from arvis.runner import RunFailed, Runner
 from arvis.runner.choice import Choice
 from arvis.runner.rests import Rests
 from arvis.testing.clock import SteppedClock
+from arvis.testing.providers import GivenProviders
 from tests.unit.test_runner import REQUEST, error, ignore
 
 KINDS = ProviderErrorKind
@@ -44,8 +45,8 @@ class Bench:
         self.clock = SteppedClock()
         self.provider = ByAccount(self.clock, **scripts)
         self.runner = Runner(
-            providers={account.provider: self.provider for account in accounts},
-            accounts=accounts,
+            providers=GivenProviders({account.provider: self.provider for account in accounts}),
+            accounts=lambda: accounts,
             clock=self.clock,
             new_id=lambda: "id",
             random=lambda: 1.0,

@@ -1,0 +1,26 @@
+"""The one way to addresses that users and models give (implemented in `arvis/net`, handed over by `app`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An answer: `url` after all redirects, `content_type` in lower case without parameters, and at most as many bytes
+    as were asked for; `truncated` when there were more. `charset` as the server says it, if it does."""
+
+    url: str
+    status: int
+    content_type: str
+    charset: str | None
+    body: bytes
+    truncated: bool
+
+
+class Fetcher(Protocol):
+    async def fetch(self, url: str, *, max_bytes: int = 2_000_000, timeout: float = 15.0) -> Fetched:
+        """GET a public address over http or https. Raises `FetchRefused` for what must not be dialled, and
+        `FetchFailed` when no answer came (both `ToolError`). `timeout` in seconds, for everything together."""
+        ...

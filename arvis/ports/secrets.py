@@ -1,0 +1,15 @@
+"""Secrets at rest: what is entered in the product is sealed before it reaches the database."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class SecretBox(Protocol):
+    def seal(self, text: str) -> str:
+        """Printable text that says nothing about `text` but its length."""
+        ...
+
+    def open(self, sealed: str) -> str:
+        """Raises `SecretLost` when it was sealed with another key, or changed since."""
+        ...

@@ -1,0 +1,83 @@
+"""A tool: something that a model may ask for. One typed function each (`arvis/tools/function.py`), found by its entry
+point in the group `arvis.tools`, which names a function `create(services) -> Tool`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from arvis.domain.agents import Agent
+from arvis.domain.messages import Address
+from arvis.domain.tools import Risk, ToolSpec
+from arvis.ports.clock import Clock
+from arvis.ports.fetcher import Fetcher
+from arvis.ports.http import HttpClient
+from arvis.ports.sandbox import Sandbox
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """For whom a tool is called. `call_id` is the same when a call is run again: an idempotency key for the outside.
+    `workspace` is the conversation's own folder (made by whoever writes the first file); `timezone` the name of the
+    agent's zone, else the daemon's."""
+
+    agent: Agent
+    principal_id: str | None
+    conversation_id: str
+    execution_id: str
+    address: Address | None
+    call_id: str
+    workspace: Path
+    timezone: str
+
+
+class Tool(Protocol):
+    """Raises `ToolError` for what the model should be told, and nothing else (cancellation apart)."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def risk(self) -> Risk: ...
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call whose result was lost may be made again without asking anybody."""
+        ...
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        """Raises `ToolError` when the arguments do not fit the schema; runs nothing."""
+        ...
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServices:
+    """What tools are made with. `http` goes only to addresses of the configuration, `fetcher` to all others;
+    `search_url` is the address of the web search."""
+
+    store: Store
+    clock: Clock
+    fetcher: Fetcher
+    http: HttpClient
+    sandbox: Sandbox
+    secrets: SecretBox
+    search_url: str
+
+
+class ToolSource(Protocol):
+    """Where tools come from: entry points, servers of the Model Context Protocol."""
+
+    async def find(self, names: Sequence[str]) -> Sequence[Tool]:
+        """Those of these names that are here, in a stable order; `server.*` means all of a server. What is out of reach
+        just now is left out, and the operator is told once."""
+        ...
+
+    async def all(self) -> Sequence[Tool]:
+        """Everything that could be offered."""
+        ...

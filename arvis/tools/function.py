@@ -1,0 +1,73 @@
+"""A tool made of one typed function: its name, its docstring and its parameters are what the model is told.
+
+The schema that the model sees is the one by which its arguments are checked.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from arvis.domain.errors import ToolError
+from arvis.domain.tools import Risk, ToolSpec
+from arvis.ports.tool import Caller
+
+#: The parameter that a function may have besides those of the model.
+_CALLER = "caller"
+_BLANKS = re.compile(r"\s+")
+
+
+class FunctionTool:
+    """`Tool` over `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be missing.
+    `Annotated[str, Field(description=..., max_length=...)]` describes and bounds a parameter."""
+
+    def __init__(self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True) -> None:
+        self._function = function
+        self._model = _model_of(function)
+        self._wants_caller = _CALLER in inspect.signature(function).parameters
+        self.risk = risk
+        self.repeatable = repeatable
+        description = _BLANKS.sub(" ", inspect.getdoc(function) or "")
+        self.spec = ToolSpec(function.__name__, description, _schema_of(self._model))
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        self._read(arguments)
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
+        read = self._read(arguments)
+        given = {name: getattr(read, name) for name in type(read).model_fields}
+        return await self._function(**given, **({_CALLER: caller} if self._wants_caller else {}))
+
+    def _read(self, arguments: Mapping[str, Any]) -> BaseModel:
+        try:
+            return self._model.model_validate(arguments)
+        except ValidationError as wrong:
+            text = "; ".join(f"{_place(error['loc'])}: {error['msg']}" for error in wrong.errors(include_url=False))
+            raise ToolError(f"The arguments do not fit. {text}.") from None
+
+
+def _model_of(function: Callable[..., Awaitable[str]]) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {
+        name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name != _CALLER
+    }
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Without the titles that pydantic derives from the names: the model pays for every word."""
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+    for parameter in schema.get("properties", {}).values():
+        parameter.pop("title", None)
+    return schema
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in path) or "arguments"
