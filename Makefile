@@ -42,7 +42,7 @@ $(VENV)/.run: $(SETUP)
 
 $(VENV)/.test: $(VENV)/.run
 	@echo "Installing the test tools ..."
-	@$(venv) && $(install) -e '.[postgres]' --group dev
+	@$(venv) && $(install) -e '.[postgres,mcp]' --group dev
 	@touch $@
 
 # A shim of a version manager exists without working, so a tool counts only when it runs.

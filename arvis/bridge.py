@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from arvis.domain.events import (
+    AccountsChanged,
     DeliveryAdded,
     Delta,
     Event,
@@ -33,6 +34,7 @@ CROSSING: Mapping[type[Any], Topic] = {
     StatusChanged: Topic.CHAT,
     SessionEnded: Topic.CHAT,
     JobSettled: Topic.JOBS,
+    AccountsChanged: Topic.JOBS,
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 

@@ -161,7 +161,8 @@ class Conclusion:
     def _finish(self, tx: Transaction, now: int, *, execution: Execution, reply: Ending) -> None:
         self.asked = turns.end_turn(tx, execution, reply, now)
 
-    def _wait(self, tx: Transaction, _now: int, *, execution: Execution) -> None:
+    def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+        turns.ask(tx, execution, now)
         tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
         self.asked = tx.messages.of_turn(execution.id)
 

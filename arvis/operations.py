@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from arvis.agents import turns
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
@@ -15,14 +17,20 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
+#: Who may allow what a tool wants to do, by the word of the configuration.
+APPROVERS: Mapping[str, Collection[PrincipalRole]] = {
+    "owners": {PrincipalRole.OWNER},
+    "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
+}
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 class StoreOperations:
     """`Operations` over the store; events after the commit. A turn that goes on says so itself when it runs, which may
-    be before the verb that let it go on has returned."""
+    be before the verb that let it go on has returned. `approvers` says who may allow what a tool wants to do."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock) -> None:
+    def __init__(self, *, store: Store, bus: Bus, clock: Clock, approvers: str = "owners") -> None:
+        self._approvers = APPROVERS[approvers]
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -37,7 +45,7 @@ class StoreOperations:
         await self._store.write(_delete, job_id)
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
-        await self._store.write(_answer, wait_id, answer, by, self._clock.now())
+        await self._store.write(_answer, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now())
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
@@ -78,14 +86,17 @@ def _delete(tx: Transaction, job_id: str) -> None:
         raise Conflict(f"The job {job_id} is {job.status}", fix="cancel it first")
 
 
-def _answer(tx: Transaction, wait_id: str, answer: WaitAnswer, by: Principal, now: int) -> None:
+def _answer(
+    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Collection[PrincipalRole], now: int
+) -> None:
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
     execution = tx.executions.get(wait.execution_id)
     asked_them = execution is not None and execution.principal_id == by.id and wait.kind is WaitKind.USER
-    if not asked_them and by.role not in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}:
-        raise Forbidden("You may not answer this question", fix="ask an owner or operator")
+    allowed = approvers if wait.kind is WaitKind.APPROVAL else APPROVERS["operators"]
+    if not asked_them and by.role not in allowed:
+        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(sorted(allowed, reverse=True))}")
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")

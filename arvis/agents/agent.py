@@ -1,91 +1,126 @@
-"""Graph `agent` in its plainest form: prepare the prompt, call the model, end.
+"""Graph `agent`: prepare the prompt, call the model, use the tools that it asks for, until it answers.
 
-The tool loop, wrappers and review become further nodes and edges of this graph.
+Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
+prompt is built anew before every call, from rows that do not change while the turn holds its lane.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from arvis.agents import notices
+from arvis.agents.standing import Standing, load_standing, note_calls
+from arvis.agents.streaming import Coalescer
+from arvis.agents.tool_node import ToolNode, ToolRules
 from arvis.context import Prompt, build_prompt
-from arvis.domain.agents import Agent
-from arvis.domain.errors import ExecutionError
+from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address, HistoryLine, MessageStatus, StoredMessage
-from arvis.domain.runs import Rest, RunRequest, Turn
+from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.runs import RunRequest, RunResult, Turn
+from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Graph, Next
-from arvis.ports.store import Store, Transaction
+from arvis.graph.decisions import Decision, End, Goto, Graph, Next
+from arvis.ports.store import Store
 from arvis.runner import Run, RunFailed, Runner
 
-#: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
-HISTORY_ROWS = 100
+#: What is left of one output of a tool once a model has refused a prompt as too long, in characters.
+SHRUNK_OUTPUT = 4_000
 
 
-def agent_graph(*, store: Store, runner: Runner, reply_bytes: int) -> Graph:
+def agent_graph(*, store: Store, runner: Runner, tools: ToolRules, reply_bytes: int) -> Graph:
     """The graph that answers a turn. Its result is a `RunResult` as JSON."""
-    nodes = _Nodes(store=store, runner=runner, reply_bytes=reply_bytes)
+    nodes = _Nodes(store=store, runner=runner, tools=tools, reply_bytes=reply_bytes)
     return Graph(
         name="agent",
         start="prepare",
-        nodes={"prepare": nodes.prepare, "call_model": nodes.call_model},
-        edges={"prepare": "call_model"},
+        nodes={
+            "prepare": nodes.prepare,
+            "call_model": nodes.call_model,
+            "use_tools": ToolNode(store=store, rules=tools).use_tools,
+        },
+        edges={"prepare": "call_model", "call_model": "use_tools", "use_tools": "prepare"},
     )
 
 
 class _Nodes:
-    def __init__(self, *, store: Store, runner: Runner, reply_bytes: int) -> None:
+    def __init__(self, *, store: Store, runner: Runner, tools: ToolRules, reply_bytes: int) -> None:
         self._store = store
         self._runner = runner
+        self._tools = tools
         self._reply_bytes = reply_bytes
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
-        agent, history, current, rests = await self._store.read(_load_turn, context.execution.id, context.state)
-        self._runner.learn(rests)
-        for message in current:
-            context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        prompt = build_prompt(agent, history, current)
-        asked = {
-            "agent": {"name": agent.name, "model": agent.model, "fallbacks": list(agent.fallbacks)},
-            "system": prompt.system,
-            "turns": [[turn.role, turn.content] for turn in prompt.turns],
-            "newest": current[-1].id,
-        }
-        return Next(asked, prompt=_measures(prompt))
+        turn = await self._store.read(load_standing, context.execution.id, context.state)
+        self._runner.learn(turn.rests)
+        shrunk = bool(context.state.get("shrunk"))
+        if not shrunk and not context.state.get("rounds"):
+            for message in turn.current:
+                context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
+        prompt = build_prompt(
+            turn.agent, turn.history, turn.current, rounds=rounds_of(context.state, shrunk=shrunk), shrunk=shrunk
+        )
+        return Next(_asked(turn, prompt), prompt=_measures(prompt))
 
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
-        asked: dict[str, Any] = context.value
-        request = RunRequest(
+        asked: Mapping[str, Any] = context.value
+        rounds = context.state.get("rounds", [])
+        off = len(rounds) >= self._tools.rounds or bool(context.state.get("looping"))
+        request = await self._request(context, off=off)
+        try:
+            answer = await context.once("model", partial(self._call, context, request))
+        except RunFailed as failed:
+            if failed.error.kind is ProviderErrorKind.TOO_LONG and not context.state.get("shrunk"):
+                return Goto("prepare", shrunk=True)
+            raise
+        result = RunResult.from_json(answer)
+        if result.calls and request.tools and not off:
+            calls = [call.to_json() for call in result.calls]
+            return Next(None, rounds=[*rounds, {"said": result.content, "calls": calls}])
+        if not result.content.strip():
+            result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
+        return End(replace(result, calls=()).to_json())
+
+    async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
+        asked: Mapping[str, Any] = context.value
+        # A turn of an earlier version names no tools.
+        offer = await self._tools.registry.offer(asked["agent"].get("tools", ()))
+        rounds = rounds_of(context.state, shrunk=bool(context.state.get("shrunk")))
+        return RunRequest(
             system=asked["system"],
-            turns=tuple(Turn(role, content) for role, content in asked["turns"]),
+            turns=(*(Turn(role, content) for role, content in asked["turns"]), *rounds),
             model=None,
             agent_name=asked["agent"]["name"],
             max_bytes=self._reply_bytes,
+            tools=() if off and not rounds else offer.specs,
+            tools_off=off,
+            conversation=context.state["conversation"],
         )
+
+    async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
+        asked: Mapping[str, Any] = context.value
         address = Address.from_json(context.state["address"])
-
-        def on_text(offset: int, text: str) -> None:
-            context.emit(Delta(address, asked["newest"], offset, text))
-
-        async def call() -> dict[str, Any]:
-            try:
-                run = await self._runner.run(
-                    request,
-                    model=asked["agent"]["model"],
-                    fallbacks=asked["agent"].get("fallbacks", ()),  # a turn of an earlier version names none
-                    on_text=on_text,
-                )
-            except RunFailed as failed:
-                context.record(_record_calls, context, failed)
-                raise
-            context.record(_record_calls, context, run)
-            return run.result.to_json()
-
-        return End(await context.once("model", call))
+        coalescer = Coalescer(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
+        run: Run | RunFailed
+        try:
+            run = await self._runner.run(
+                request,
+                model=asked["agent"]["model"],
+                fallbacks=asked["agent"].get("fallbacks", ()),
+                on_text=coalescer.add,
+            )
+        except RunFailed as failed:
+            context.record(note_calls, context, failed)
+            raise
+        finally:
+            coalescer.close()
+        context.record(note_calls, context, run)
+        return run.result.to_json()
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -98,21 +133,31 @@ def is_turn(execution: Execution) -> bool:
     return "conversation" in execution.state
 
 
-def _load_turn(
-    tx: Transaction, execution_id: str, state: Mapping[str, Any]
-) -> tuple[Agent, list[HistoryLine], list[StoredMessage], list[Rest]]:
-    agent = tx.agents.get(state["agent"])
-    current = tx.messages.of_turn(execution_id)
-    if agent is None or not current:
-        raise ExecutionError(f"The turn {execution_id} has no agent or no messages")
-    return agent, tx.messages.history(state["conversation"], HISTORY_ROWS), current, tx.rests.all()
+def rounds_of(state: Mapping[str, Any], *, shrunk: bool = False) -> tuple[Turn, ...]:
+    """What the model asked of tools in this turn and what they gave, as turns of the prompt."""
+    turns: list[Turn] = []
+    for each in state.get("rounds", ()):
+        calls = tuple(ToolCall.from_json(call) for call in each["calls"])
+        outputs = tuple(ToolOutput.from_json(output) for output in each.get("outputs", ()))
+        if shrunk:
+            outputs = tuple(replace(output, content=output.content[:SHRUNK_OUTPUT]) for output in outputs)
+        turns += [Turn("assistant", each["said"], calls=calls), Turn("user", "", outputs=outputs)]
+    return tuple(turns)
 
 
-def _record_calls(tx: Transaction, context: NodeContext, run: Run | RunFailed) -> None:
-    for rest in run.rests:
-        tx.rests.put(rest)
-    for call in run.calls:
-        tx.usage.add(call, execution_id=context.execution.id, job_id=context.job_id, agent_id=context.state["agent"])
+def _asked(turn: Standing, prompt: Prompt) -> dict[str, Any]:
+    agent = turn.agent
+    return {
+        "agent": {
+            "name": agent.name,
+            "model": agent.model,
+            "fallbacks": list(agent.fallbacks),
+            "tools": list(agent.tools),
+        },
+        "system": prompt.system,
+        "turns": [[each.role, each.content] for each in prompt.turns],
+        "newest": turn.current[-1].id,
+    }
 
 
 def _measures(prompt: Prompt) -> dict[str, Any]:

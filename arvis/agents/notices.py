@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arvis.domain.errors import ProviderErrorKind
 
 STOPPED = "Stopped."
@@ -17,6 +19,18 @@ _FAILURES = {
     "poison": "it made the program fail several times. The owner has to look at it.",
     "attempts": "the model did not answer after several attempts. Please try again later.",
 }
+
+
+def no_answer(agent: str) -> str:
+    """Instead of a model's words when it has none."""
+    return f"{agent} asked for tools again and again and gave no answer. Please ask in another way."
+
+
+def question(prompt: str, wait_id: str, choices: Sequence[str]) -> str:
+    """Said where a turn waits for people."""
+    words = " or ".join(f"“{choice}”" for choice in choices)
+    how = f"An owner can answer {words}" if words else "An owner can answer"
+    return f"{prompt}\n\nThis waits for an answer. {how}: `arvis waits answer {wait_id}`"
 
 
 def failed(reason: str) -> str:

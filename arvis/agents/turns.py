@@ -14,7 +14,7 @@ from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.events import JobSettled, StatusChanged
-from arvis.domain.executions import Answer, Execution, WaitKind
+from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
     FINAL_STATUSES,
@@ -207,8 +207,31 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     asked = tx.messages.of_turn(execution.id)
     if not asked or execution.state.get("told"):
         return
+    _say(tx, execution, asked[-1], text, now)
+    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
+
+
+def ask(tx: Transaction, execution: Execution, now: int) -> None:
+    """Show the open questions of a turn in its chat, each once."""
+    asked, known = tx.messages.of_turn(execution.id), set(execution.state.get("shown", ()))
+    open_ = [
+        wait
+        for wait in tx.waits.of_execution(execution.id)
+        if wait.answer is None and wait.kind in PERSONAL_WAITS and wait.id not in known
+    ]
+    if not asked or not open_:
+        return
+    for wait in open_:
+        text = wait.prompt if wait.kind is WaitKind.USER else notices.question(wait.prompt, wait.id, wait.choices)
+        _say(tx, execution, asked[-1], text, now)
+    shown = [*known, *(wait.id for wait in open_)]
+    tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+
+
+def _say(tx: Transaction, execution: Execution, newest: StoredMessage, text: str, now: int) -> None:
+    """A notice that answers nothing and is no part of the history."""
     notice = replace(
-        asked[-1],
+        newest,
         id=tx.new_id(),
         role=Role.NOTICE,
         content=text,
@@ -217,13 +240,12 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
         principal_id=None,
         execution_id=None,
         created_at=now,
-        reply_to=asked[-1].id,
+        reply_to=newest.id,
         attachments=(),
     )
     tx.messages.add(notice)
     agent = tx.agents.get(notice.agent_id or "")
     deliver(tx, notice, agent=agent, answers=[], priority=execution.priority, now=now)
-    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
 
 
 def deliver(

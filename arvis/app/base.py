@@ -19,12 +19,14 @@ from arvis.domain.agents import Agent, Binding
 from arvis.domain.errors import StoreLost
 from arvis.ports.insights import Insights
 from arvis.ports.relay import Topic
+from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.process.ballast import Ballast
 from arvis.process.clock import SystemClock
 from arvis.process.disk import DiskWatch, disk_space
 from arvis.process.ids import IdMaker
 from arvis.process.lock import DataFolder
+from arvis.runner.book import AccountBook
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.emergency import Emergency
 from arvis.store.integrity.mending import make_sound
@@ -47,6 +49,8 @@ class Base:
     bridge: Bridge | None
     backups: BackupKeeper
     disk: DiskWatch
+    secrets: SecretBox
+    accounts: AccountBook
 
 
 @asynccontextmanager
@@ -60,7 +64,7 @@ async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> 
 
 @asynccontextmanager
 async def open_base(
-    config: Config, folder: DataFolder, disk: DiskWatch, clock: SystemClock, new_id: IdMaker
+    config: Config, folder: DataFolder, disk: DiskWatch, clock: SystemClock, *, new_id: IdMaker, box: SecretBox
 ) -> AsyncIterator[Base]:
     database = database_of(config)
     if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
@@ -75,10 +79,12 @@ async def open_base(
         if applied:
             log.info("migrated", migrations=applied)
         await store.write(_seed_agents, config, clock.now())
+        accounts = AccountBook(configured=config.accounts, store=store, secrets=box)
+        await accounts.learn()
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
             backups = BackupKeeper(database=database, every=config.backup.every, clock=clock)
-            yield Base(config, folder, clock, new_id, bus, store, insights, bridge, backups, disk)
+            yield Base(config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts)
 
 
 def _topics(config: Config) -> list[Topic]:

@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import entry_points
 
@@ -17,15 +17,17 @@ from arvis.app.base import open_base, watch_disk
 from arvis.app.parts import new_token
 from arvis.app.providers import open_shelf
 from arvis.app.roles import start_roles
+from arvis.app.tools import open_tools
 from arvis.config import Config, ineffective_keys
 from arvis.domain.errors import ConfigError
-from arvis.domain.runs import CallTimeouts
+from arvis.domain.runs import Account, CallTimeouts
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.process.lock import hold_data_folder
 from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
 from arvis.process.roles import Supervisor
+from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.runner import DEMO
 
 log = structlog.get_logger(__name__)
@@ -45,28 +47,35 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         )
         _check_connectors(config)
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
-        base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id))
+        box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
+        base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
         # What turns need to end is opened before the roles, and so is closed after their drain.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts))
         wanted = {account.provider for account in (*config.accounts, DEMO)}
         shelf.require(wanted)
+        tools = await stack.enter_async_context(open_tools(base, shelf))
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, shelf, supervisor)
+        web = await start_roles(base, shelf, tools, supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
-        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(config))
+        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base.accounts.usable))
         _warn_of_ineffective(config)
         async with asyncio.TaskGroup() as group:
-            warming = group.create_task(shelf.warm(sorted(wanted)))
+            stored = {account.provider for account in base.accounts.usable}
+            warming = group.create_task(shelf.warm(sorted(wanted | stored)))
             await stopping.wait()
             warming.cancel()
         log.info("stopping")
 
 
-def _models(config: Config) -> list[str]:
-    return [f"{account.provider}/{account.model} ({account.name})" for account in config.accounts or (DEMO,)]
+def _given_key(config: Config) -> str | None:
+    return None if config.secrets_key is None else config.secrets_key.get_secret_value()
+
+
+def _models(accounts: Sequence[Account]) -> list[str]:
+    return [f"{account.provider}/{account.model} ({account.name})" for account in accounts]
 
 
 def _warn_of_ineffective(config: Config) -> None:

@@ -6,6 +6,7 @@ import random
 import secrets
 
 from arvis.agents.agent import agent_graph
+from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
@@ -14,21 +15,22 @@ from arvis.ports.provider import Providers
 from arvis.process.roles import RoleState, Supervisor
 from arvis.queue.patience import PatientStore
 from arvis.routing import Router
-from arvis.runner import DEMO, Runner
+from arvis.runner import Runner
+from arvis.runner.desk import AccountDesk
 from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 
 
-def build_flow(base: Base, providers: Providers) -> MessageFlow:
+def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
-        accounts=lambda: config.accounts or (DEMO,),
+        accounts=base.accounts.current,
         clock=base.clock,
         new_id=base.new_id,
         random=random.random,
     )
-    graph = agent_graph(store=base.store, runner=runner, reply_bytes=config.limits.reply_bytes)
+    graph = agent_graph(store=base.store, runner=runner, tools=tools, reply_bytes=config.limits.reply_bytes)
     engine = Engine(
         store=PatientStore(store=base.store, clock=base.clock),
         graphs={graph.name: graph},
@@ -46,7 +48,9 @@ def build_flow(base: Base, providers: Providers) -> MessageFlow:
     )
 
 
-def build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: Supervisor) -> WebServer:
+def build_web(
+    base: Base, flow: MessageFlow, providers: Providers, rooms: WebConnector, supervisor: Supervisor
+) -> WebServer:
     config = base.config
     return WebServer(
         config=config.web,
@@ -55,8 +59,19 @@ def build_web(base: Base, flow: MessageFlow, rooms: WebConnector, supervisor: Su
         daemon_key=base.folder.api_key,
         inbox=flow,
         insights=base.insights,
-        operations=StoreOperations(store=base.store, bus=base.bus, clock=base.clock),
+        operations=StoreOperations(
+            store=base.store, bus=base.bus, clock=base.clock, approvers=config.approvals.approvers
+        ),
         backups=base.backups,
+        accounts=AccountDesk(
+            book=base.accounts,
+            store=base.store,
+            secrets=base.secrets,
+            providers=providers,
+            bus=base.bus,
+            clock=base.clock,
+        ),
+        secrets=base.secrets,
         store=base.store,
         connector=rooms,
         bus=base.bus,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.app.parts import build_flow, build_web
 from arvis.delivery import Deliverer
@@ -29,15 +30,18 @@ DAY_MS = 24 * 3600 * 1000
 Up = Callable[[], None]
 
 
-async def start_roles(base: Base, providers: Providers, supervisor: Supervisor) -> WebServer | None:
+async def start_roles(base: Base, providers: Providers, tools: ToolRules, supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config = base.config
-    flow = build_flow(base, providers)
+    flow = build_flow(base, providers, tools)
     rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
     connectors: dict[tuple[str, str], Connector] = {(rooms.platform, rooms.name): rooms}
-    web = build_web(base, flow, rooms, supervisor) if "web" in config.roles else None
+    web = build_web(base, flow, providers, rooms, supervisor) if "web" in config.roles else None
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
+        if "workers" in config.roles:
+            # Alone, whoever changes an account learns of it by itself.
+            await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
         await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
     if "scheduler" in config.roles:

@@ -99,8 +99,9 @@ def _model_call(step: Json, _: int) -> str:
     took = duration(step["durationMs"])
     if step["error"]:
         return f"{head} failed after {took} ({step['error']}): {step['detail']}"
-    cost = f"${step['costMicros'] / _MICROS:.6f}"
-    return f"{head}: {step['inputTokens']} tokens in, {step['outputTokens']} out, {cost}, {took}"
+    cost = f"${step['costMicros'] / _MICROS:.6f}" if step.get("priced", True) else "no price known"
+    cached = f" ({step['cachedTokens']} from the cache)" if step.get("cachedTokens") else ""
+    return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}"
 
 
 def _delivery(step: Json, _: int) -> str:

@@ -38,7 +38,7 @@ class Ask(Protocol):
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A provider that the wizard knows how to ask about. `variable` usually holds its key; without one a key is not
-    needed. `url` is asked for where it is given, and `url_variable` may hold it."""
+    needed. An address is asked for where `url` is given, or where `url_variable` holds one."""
 
     provider: str
     words: str
@@ -48,6 +48,7 @@ class Offer:
 
 
 _OFFERS = (
+    Offer("anthropic", "Anthropic's Claude", "ANTHROPIC_API_KEY", url_variable="ANTHROPIC_BASE_URL"),
     Offer("openai", "OpenAI", "OPENAI_API_KEY"),
     Offer("openrouter", "models of many vendors with one key", "OPENROUTER_API_KEY"),
     Offer("google", "Google's Gemini", "GOOGLE_API_KEY"),
@@ -110,8 +111,9 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
     chosen = offers[ask("Provider", _best(offers, found), lambda text: _choice(text, list(offers)))]
     if chosen.provider in {"demo", ENVIRONMENT}:
         return None
-    url = ask("Address of the server", _url_of(chosen, around.environ), _url) if chosen.url else None
-    variable = _variable(ask, chosen, around.environ)
+    usual = _url_of(chosen, around.environ)
+    url = ask("Address of the server", usual, _url) if usual else None
+    variable = _variable(ask, chosen, url, around.environ)
     model = ask("Model", _model_of(chosen, url, variable, around), _line)
     return NewAccount(chosen.provider, model, variable, url)
 
@@ -139,10 +141,11 @@ def _url_of(offer: Offer, environ: Mapping[str, str]) -> str:
     return environ.get(offer.url_variable) or offer.url or ""
 
 
-def _variable(ask: Ask, offer: Offer, environ: Mapping[str, str]) -> str | None:
+def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str]) -> str | None:
     """The key's variable; None for a server that wants no key."""
-    if offer.variable is None:
-        default = "OPENAI_API_KEY" if environ.get("OPENAI_API_KEY") else _NO_KEY
+    if offer.variable is None or url is not None:
+        usual = offer.variable or "OPENAI_API_KEY"
+        default = usual if environ.get(usual) else _NO_KEY
         return ask(f"Variable that holds its key ({_NO_KEY}: it needs no key)", default, _optional_name)
     numbered = (f"{offer.variable}_{number}" for number in range(1, 51))
     default = next((name for name in (offer.variable, *numbered) if environ.get(name)), offer.variable)

@@ -6,6 +6,7 @@ resolved at import time, and no secret shows in a repr.
 
 from arvis.config.availability import ineffective_keys
 from arvis.config.loading import DEFAULT_FILE, load, unset_variables
+from arvis.config.mcp import Mcp, McpServer
 from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry, SkippedAccount
 from arvis.config.sections import (
     AgentEntry,
@@ -39,6 +40,8 @@ __all__ = [
     "ConnectorEntry",
     "Delivery",
     "Limits",
+    "Mcp",
+    "McpServer",
     "Model",
     "Queue",
     "Retention",

@@ -12,10 +12,11 @@ from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
 
 #: Providers that this version can run.
-AVAILABLE = frozenset({"demo", "openai", "openrouter", "custom", "google", "ollama"})
+AVAILABLE = frozenset({"demo", "anthropic", "openai", "openrouter", "custom", "google", "ollama"})
 
 DEFAULT_MODELS = {
     "demo": "demo",
+    "anthropic": "claude-sonnet-4-6",
     "openai": "gpt-4o-mini",
     "openrouter": "openai/gpt-4o-mini",
     "google": "gemini-2.0-flash",
@@ -26,16 +27,18 @@ _MAX_SUFFIX = 50
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """The variables of one provider. `url` alone makes an account without a key."""
+    """The variables of one provider. `url` alone makes an account without a key. `model` is the default of the accounts
+    that they make, where it is another than that of the file."""
 
     provider: str
     key: str | None
     url: str | None
     priority: int
+    model: str | None = None
 
 
 _FAMILIES = (
-    _Family("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", 20),
+    _Family("anthropic", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", 20, "claude-haiku-4-5"),
     _Family("openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", 50),
     _Family("openrouter", "OPENROUTER_API_KEY", None, 60),
     _Family("google", "GOOGLE_API_KEY", None, 70),
@@ -65,7 +68,8 @@ def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
 
 
 def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
-    needs_key = entry.provider in {"openrouter", "google"} or (entry.provider == "openai" and entry.base_url is None)
+    own_server = entry.provider in {"anthropic", "openai"} and entry.base_url is not None
+    needs_key = entry.provider in {"anthropic", "openai", "openrouter", "google"} and not own_server
     if needs_key and entry.api_key is None:
         variable = f"{entry.provider.upper()}_API_KEY"
         yield "api_key", f"is missing, and {entry.provider} needs one", f"Write `api_key: env:{variable}`."
@@ -123,7 +127,7 @@ def _environment_account(family: _Family, name: str, number: int, variable: str,
     return Account(
         name=name,
         provider=family.provider,
-        model=DEFAULT_MODELS[family.provider],
+        model=family.model or DEFAULT_MODELS[family.provider],
         api_key=None if variable == family.url else environ[variable].strip(),
         base_url=(environ.get(family.url) or None) if family.url else None,
         priority=family.priority + number,

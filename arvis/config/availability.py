@@ -12,9 +12,9 @@ from arvis.config.schema import Config, ConfigFile
 from arvis.config.sections import AgentEntry
 
 GRAPHS = frozenset({"agent"})
-_SECTIONS = ("budgets", "approvals", "speech", "scheduler", "delivery", "language")
-_KEYS = (("retention", "archive_days"), ("limits", "tool_rounds"), ("limits", "agent_loops"), ("web", "password"))
-_AGENT_KEYS = ("tools", "timezone", "completion")
+_SECTIONS = ("budgets", "speech", "scheduler", "delivery", "language")
+_KEYS = (("retention", "archive_days"), ("limits", "agent_loops"), ("web", "password"))
+_AGENT_KEYS = ("completion",)
 
 
 def ineffective_keys(config: Config) -> tuple[str, ...]:

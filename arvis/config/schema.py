@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
+from arvis.config.mcp import Mcp
 from arvis.config.sections import (
     AccountEntry,
     AgentEntry,
@@ -25,9 +26,10 @@ from arvis.config.sections import (
     Scheduler,
     Section,
     Speech,
+    Tools,
     Web,
 )
-from arvis.config.values import IdList, Name, Raw, Refused, SecretText, TextList
+from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList
 from arvis.domain.runs import Account
 
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
@@ -62,12 +64,14 @@ def _language(value: str) -> str:
 
 
 class Common(Section):
-    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights."""
+    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights; `secrets_key` is
+    the key of what is sealed in the database (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
 
     database: Annotated[SecretText, AfterValidator(_database)] = SecretStr(SQLITE)
+    secrets_key: SecretReference | None = None
     roles: Annotated[TextList, AfterValidator(_known_roles)] = ALL_ROLES
     web: Web = Web()
     owners: Annotated[dict[Name, IdList], Field(default_factory=dict)]
@@ -80,10 +84,12 @@ class Common(Section):
     limits: Limits = Limits()
     delivery: Delivery = Delivery()
     approvals: Approvals = Approvals()
+    tools: Tools = Tools()
     retention: Retention = Retention()
     backup: Backup = Backup()
     language: Annotated[str, AfterValidator(_language)] = "en"
     budgets: Budgets = Budgets()
+    mcp: Mcp = Mcp()
 
 
 class ConfigFile(Common):
@@ -153,9 +159,13 @@ class Config(Common):
     def _secrets(self) -> Iterator[str]:
         if self.postgres_url is not None:
             yield self.postgres_url
+        if self.secrets_key is not None:
+            yield self.secrets_key.get_secret_value()
         if self.web.password is not None:
             yield self.web.password.get_secret_value()
         yield from (entry.key.get_secret_value() for entry in self.web.api_keys)
         yield from (account.api_key for account in self.accounts if account.api_key)
+        for server in self.mcp.servers:
+            yield from server.secrets()
         for connector in self.connectors:
             yield from connector.secrets

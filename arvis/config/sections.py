@@ -24,6 +24,7 @@ from arvis.config.values import (
     Whole,
 )
 from arvis.domain.agents import Permission
+from arvis.domain.tools import Permit
 
 
 class Section(BaseModel):
@@ -170,9 +171,19 @@ class Delivery(Section):
     telegram: Literal["at_least_once", "at_most_once", "reserve_then_fill"] = "at_least_once"
 
 
-class Approvals(Section):
-    """`deadline` in milliseconds."""
+class Tools(Section):
+    """`search_url` is the address of the web search; `allow_hosts` are private hosts, as `host` or `host:port`, that
+    agents may fetch from all the same."""
 
+    search_url: Url = "https://api.duckduckgo.com/"
+    allow_hosts: TextList = ()
+
+
+class Approvals(Section):
+    """`deadline` in milliseconds. `policy` says of a tool, of `server.*` or of a risk whether it may run: `never`, `ask` a
+    person first, `always`."""
+
+    policy: dict[Name, Permit] = Field(default_factory=dict)
     deadline: Milliseconds = 86_400_000
     on_expiry: Literal["reject", "approve"] = "reject"
     approvers: Literal["owners", "operators"] = "owners"

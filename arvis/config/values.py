@@ -79,6 +79,13 @@ def _secret(value: object, info: ValidationInfo) -> object:
     return text
 
 
+def _secret_reference(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, str) and not is_reference(value):
+        fix = "Write `env:NAME` or `file:PATH`, and put the key there."
+        raise Refused("must not hold the key itself, which would travel with every copy of the file", fix)
+    return _secret(value, info)
+
+
 def _no_bool(value: object) -> object:
     # Lax reading would take `true` for 1.
     if isinstance(value, bool):
@@ -151,6 +158,9 @@ IdList = Annotated[tuple[str, ...], BeforeValidator(_ids)]
 
 #: A secret: `env:NAME`, `file:PATH` or the text itself; its repr shows stars.
 SecretText = Annotated[SecretStr, BeforeValidator(_secret)]
+
+#: A secret that is written as `env:NAME` or `file:PATH` only.
+SecretReference = Annotated[SecretStr, BeforeValidator(_secret_reference)]
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Name = Annotated[str, Field(min_length=1, max_length=100)]

@@ -38,12 +38,22 @@ def usable_tokens(agent: Agent) -> int:
     return window - min(RESERVE, window // 4)
 
 
-def build_prompt(agent: Agent, history: Sequence[HistoryLine], current: Sequence[StoredMessage]) -> Prompt:
-    """The turn's own messages always go in; history fills what is left, newest first, and is cut at the old end."""
+def build_prompt(
+    agent: Agent,
+    history: Sequence[HistoryLine],
+    current: Sequence[StoredMessage],
+    *,
+    rounds: Sequence[Turn] = (),
+    shrunk: bool = False,
+) -> Prompt:
+    """The turn's own messages always go in, with room for its `rounds` of tools, which the caller adds; history fills what
+    is left, newest first, and is cut at the old end. `shrunk`: into half the room, because a model refused the whole."""
     system = system_prompt(agent)
     asked = "\n\n".join(map(text_of, current))
     layers = {"identity": estimate_tokens(system), "current": estimate_tokens(asked)}
-    room = usable_tokens(agent) - sum(layers.values())
+    if rounds:
+        layers["tools"] = sum(map(_tokens_of, rounds))
+    room = usable_tokens(agent) // (2 if shrunk else 1) - sum(layers.values())
     kept: list[HistoryLine] = []
     for line in reversed(history):
         room -= line.tokens
@@ -72,6 +82,11 @@ def text_of(message: StoredMessage) -> str:
     """The text with its files named, so that the model knows of them."""
     files = [f"[Attached: {file.filename} ({file.content_type}, {file.size} bytes)]" for file in message.attachments]
     return "\n".join([message.content, *files] if message.content else files) or NO_TEXT
+
+
+def _tokens_of(turn: Turn) -> int:
+    texts = [turn.content, *(call.what for call in turn.calls), *(output.content for output in turn.outputs)]
+    return sum(map(estimate_tokens, texts))
 
 
 def _role_of(line: HistoryLine) -> str:

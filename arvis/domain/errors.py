@@ -23,6 +23,8 @@ ArvisError
 │       ├── DiskFull        nothing can be written
 │       └── DiskLow         little room is left: work goes on, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
+├── BudgetReached           no money is left for this, or no more questions today
+├── BudgetBusy              what is left is set aside for calls under way: try again in a second or two
 ├── LeaseLost               the job was taken away while it ran: commit nothing
 ├── SecretLost              what was sealed cannot be opened with this key
 ├── ToolError               a tool gave nothing; the text is for the model
@@ -136,6 +138,21 @@ class DiskLow(Unavailable):
 
 class ExecutionError(ArvisError):
     code = "execution"
+
+
+class BudgetReached(ArvisError):
+    """`budget` names what is used up (`arvis.domain.money.Budget`). The text holds amounts: it is for the timeline and the
+    owners, never for whoever asked."""
+
+    code = "budget"
+
+    def __init__(self, budget: str, what: str, *, why: str = "", fix: str = "") -> None:
+        super().__init__(what, why=why, fix=fix)
+        self.budget = budget
+
+
+class BudgetBusy(ArvisError):
+    code = "budget_busy"
 
 
 class LeaseLost(ArvisError):

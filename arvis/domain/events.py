@@ -65,6 +65,11 @@ class SessionEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountsChanged:
+    """Accounts were added, changed or removed in the product; whoever asks models reads them anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class NoticesMissed:
     """What other processes said may not have been heard: whoever waits for a notice looks for itself."""
 
@@ -78,5 +83,6 @@ Event = (
     | JobSettled
     | ExecutionPaused
     | SessionEnded
+    | AccountsChanged
     | NoticesMissed
 )

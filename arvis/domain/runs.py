@@ -76,7 +76,9 @@ class RunResult:
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """The receipt of one try at one account: what `explain` shows and what the budget counts.
-    `error` is a provider error kind or None; times in ms, cost in millionths of a US dollar."""
+    `error` is a provider error kind or None; times in ms, cost in millionths of a US dollar. Of the input,
+    `cached_tokens` were read from the vendor's cache and `written_tokens` put into it; `priced` says whether anybody
+    knew what the model costs."""
 
     id: str
     account: str
@@ -90,6 +92,8 @@ class ModelCall:
     cached_tokens: int = 0
     error: str | None = None
     detail: str | None = None
+    written_tokens: int = 0
+    priced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

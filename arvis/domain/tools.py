@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +20,27 @@ class Risk(StrEnum):
     WRITE = "write"
     EXEC = "exec"
     MONEY = "money"
+
+
+#: Vendors take these characters in the name of a tool, and so many of them.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
+
+
+class Permit(StrEnum):
+    """Whether a tool that an agent has may run: not at all, once a person said so for this call, or unasked."""
+
+    NEVER = "never"
+    ASK = "ask"
+    ALWAYS = "always"
+
+
+def wire_name(name: str) -> str:
+    """The name under which a model knows a tool: `server.tool` becomes `server__tool`."""
+    wire = _NOT_IN_NAMES.sub("_", name.replace(".", "__"))
+    if len(wire) <= _LONGEST_NAME:
+        return wire
+    return f"{wire[: _LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +62,12 @@ class ToolCall:
     arguments: Mapping[str, Any] | None
     written: str = ""
     signature: str = ""
+
+    @property
+    def what(self) -> str:
+        """The same for calls that ask for the same."""
+        asked = self.written if self.arguments is None else json.dumps(self.arguments, sort_keys=True)
+        return f"{self.name} {asked}"
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

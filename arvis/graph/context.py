@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec
@@ -58,19 +59,22 @@ class NodeContext:
         self.emit = emit
         self.called_outside = False
         self.facts: list[Fact] = []
-        self.unkept: Effect | None = None
+        self.unkept: list[Effect] = []
         self._cursor_id = cursor_id
         self._visit = visit
         self._effects = dict(memory.effects)
         self._allowed = memory.allowed
         self._keep = keep
-        self._now = now
+        self._keeping = asyncio.Lock()
+        self._going = 0
+        self.now = now
 
     async def once(self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True) -> Any:
         """The result (plain JSON) of an outside effect that a re-run does not repeat.
 
         A repeatable effect's result becomes durable before the next effect begins, or with the step; one that is
-        not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that.
+        not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that. Several
+        may go on at once: then each is durable as soon as it ends.
         """
         known = self._effects.get(name)
         if known is not None and known.state is EffectState.FINISHED:
@@ -80,10 +84,15 @@ class NodeContext:
         await self._keep_last()
         self.called_outside = True
         if not repeatable:
-            await self._keep(self._effect(name, EffectState.STARTED, self._allowed.get(name)))
-        result = await effect()
-        self.unkept = self._effect(name, EffectState.FINISHED, result)
-        if not repeatable:
+            async with self._keeping:
+                await self._keep(self._effect(name, EffectState.STARTED, self._allowed.get(name)))
+        self._going += 1
+        try:
+            result = await effect()
+        finally:
+            self._going -= 1
+        self.unkept.append(self._effect(name, EffectState.FINISHED, result))
+        if not repeatable or self._going:
             await self._keep_last()
         return result
 
@@ -98,10 +107,11 @@ class NodeContext:
         self.facts.append(fact)
 
     async def _keep_last(self) -> None:
-        if self.unkept is not None:
-            await self._keep(self.unkept)
-            self._effects[self.unkept.name] = self.unkept
-            self.unkept = None
+        async with self._keeping:
+            while self.unkept:
+                last = self.unkept[0]
+                await self._keep(last)
+                self._effects[last.name] = self.unkept.pop(0)
 
     def _effect(self, name: str, state: EffectState, result: Any) -> Effect:
-        return Effect(self.execution.id, self._cursor_id, self._visit, name, state, result, self._now())
+        return Effect(self.execution.id, self._cursor_id, self._visit, name, state, result, self.now())

@@ -154,9 +154,10 @@ class Engine:
             # A visit that is cut short still keeps what it learnt: what it spent is spent.
             if decision is None and context.facts:
                 await self._store.write(_run_facts, context.facts)
-        if isinstance(decision, Pause | Call) and context.unkept is not None:
+        if isinstance(decision, Pause | Call):
             # The visit goes on after the answer, and must find what it already did.
-            context.record(_keep_effect, context.unkept)
+            for effect in context.unkept:
+                context.record(_keep_effect, effect)
         return context, decision
 
     async def _decide(self, progress: Progress, cursor: Cursor, context: NodeContext) -> Decision:

@@ -45,14 +45,39 @@ class AiohttpClient:
         idle_timeout: float,
         max_bytes: int,
     ) -> AsyncIterator[HttpResponse]:
+        content = _encode(json)
+        headers = {"Content-Type": "application/json", **headers}
+        limits = aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout)
+        async with self._exchange(
+            "POST", url, content=content, headers=headers, limits=limits, max_bytes=max_bytes
+        ) as response:
+            yield response
+
+    @asynccontextmanager
+    async def get(
+        self, url: str, *, headers: Mapping[str, str], timeout: float, idle_timeout: float, max_bytes: int
+    ) -> AsyncIterator[HttpResponse]:
+        limits = aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout)
+        async with self._exchange(
+            "GET", url, content=None, headers=headers, limits=limits, max_bytes=max_bytes
+        ) as response:
+            yield response
+
+    @asynccontextmanager
+    async def _exchange(
+        self,
+        method: str,
+        url: str,
+        *,
+        content: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+        max_bytes: int,
+    ) -> AsyncIterator[HttpResponse]:
         host = _host(url)
-        with _as_http_error(host):
-            response = await self._session.post(
-                url,
-                data=_encode(json),
-                headers={"Content-Type": "application/json", **headers},
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout),
+        with as_http_error(host):
+            response = await self._session.request(
+                method, url, data=content, headers=headers, allow_redirects=False, timeout=limits
             )
         try:
             yield AiohttpResponse(response=response, host=host, max_bytes=max_bytes)
@@ -87,7 +112,7 @@ class AiohttpResponse:
         return self
 
     async def __anext__(self) -> bytes:
-        with _as_http_error(self._host):
+        with as_http_error(self._host):
             chunk = await self._response.content.readany()
         if not chunk:
             raise StopAsyncIteration
@@ -109,7 +134,7 @@ def _host(url: str) -> str:
 
 
 @contextmanager
-def _as_http_error(host: str) -> Iterator[None]:
+def as_http_error(host: str) -> Iterator[None]:
     """Turn the client library's errors into `HttpError`, without their texts: these may quote URL or headers."""
     try:
         yield

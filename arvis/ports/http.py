@@ -1,4 +1,4 @@
-"""The HTTP client that providers are given (implemented in `arvis/net`, handed over by `app`)."""
+"""The HTTP client that providers and tools are given (implemented in `arvis/net`, handed over by `app`)."""
 
 from __future__ import annotations
 
@@ -48,4 +48,10 @@ class HttpClient(Protocol):
     ) -> AbstractAsyncContextManager[HttpResponse]:
         """POST a JSON document. `timeout` bounds the whole exchange, `idle_timeout` the silence between two
         pieces, both in seconds. Entering raises `HttpError` when no answer begins."""
+        ...
+
+    def get(
+        self, url: str, *, headers: Mapping[str, str], timeout: float, idle_timeout: float, max_bytes: int
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        """GET a document, with the bounds of `post`."""
         ...

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
+from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
+from arvis.domain.money import Charge, Client, ClientChannel
+from arvis.domain.runs import Rest
 
 T = TypeVar("T")
 
@@ -70,6 +74,65 @@ class ConversationView:
     last_message_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class AccountRows:
+    """What the database knows of accounts: those entered in the product by name, and the rests of all."""
+
+    accounts: Sequence[StoredAccount]
+    rests: Sequence[Rest]
+
+
+class UsageBy(StrEnum):
+    """What a report of usage is divided by."""
+
+    AGENT = "agent"
+    MODEL = "model"
+    ACCOUNT = "account"
+    CLIENT = "client"
+    PRINCIPAL = "principal"
+    DAY = "day"
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSums:
+    """Tries of model calls, added up. Of the input, `cached_tokens` were read from the vendors' caches and
+    `written_tokens` put into them; `unpriced` calls succeeded and nobody knew their price."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    cost_micros: int = 0
+    errors: int = 0
+    unpriced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageGroup:
+    """`key` is an id, a name or a day ("" where there was none), `name` what people call it."""
+
+    key: str
+    name: str
+    sums: UsageSums
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """Days in their order, everything else the dearest first; `total` counts those that are not shown, too."""
+
+    groups: Sequence[UsageGroup]
+    total: UsageSums
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSums:
+    """What a client was charged and paid in a time, in micros."""
+
+    charged: int
+    paid: int
+
+
 class Insights(Protocol):
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
@@ -91,6 +154,12 @@ class Insights(Protocol):
 
     async def agents(self) -> Sequence[Agent]: ...
 
+    async def accounts(self) -> AccountRows: ...
+
+    async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
+        """In the order of their keys; a cursor is a key."""
+        ...
+
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]: ...
 
     async def conversation_messages(
@@ -104,3 +173,21 @@ class Insights(Protocol):
     async def last_seq(self, address: Address) -> int: ...
 
     async def counts(self, now: int) -> QueueCounts: ...
+
+    async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
+        """Of the calls that ended from `since` on and before `until` (ms); days are those of the zone."""
+        ...
+
+    async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...
+
+    async def client(self, client_id: str) -> Client | None: ...
+
+    async def client_channels(self, client_id: str) -> Sequence[ClientChannel]: ...
+
+    async def charges(
+        self, client_id: str, *, since: int, until: int | None, limit: int, cursor: str | None
+    ) -> Page[Charge]:
+        """Lines entered from `since` on and before `until` (ms; None: now)."""
+        ...
+
+    async def client_sums(self, client_id: str, since: int, until: int) -> ClientSums: ...

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.conversations import Conversation
 from arvis.domain.executions import Answer, Cursor, Effect, Execution, ExecutionStatus, Step, Wait, WaitKind
@@ -202,7 +203,56 @@ class Timeline(Protocol):
 
 
 class Usage(Protocol):
-    def add(self, call: ModelCall, *, execution_id: str, job_id: str, agent_id: str | None) -> None: ...
+    def add(
+        self,
+        call: ModelCall,
+        *,
+        execution_id: str,
+        job_id: str,
+        agent_id: str | None,
+        principal_id: str | None = None,
+        client_id: str | None = None,
+    ) -> bool:
+        """Keep a receipt; False when it is there already."""
+        ...
+
+
+class Accounts(Protocol):
+    """Those that were entered in the product; those of the configuration have no row."""
+
+    def all(self) -> list[StoredAccount]:
+        """In the order of their names."""
+        ...
+
+    def by_name(self, name: str) -> StoredAccount | None: ...
+
+    def add(self, account: StoredAccount, now: int) -> bool:
+        """False when there is one of this name."""
+        ...
+
+    def update(self, account: StoredAccount, now: int) -> None:
+        """Write back all but id, name and the time of making."""
+        ...
+
+    def remove(self, name: str) -> bool:
+        """False when there is none of this name."""
+        ...
+
+
+class Variables(Protocol):
+    """A secret value comes and goes sealed."""
+
+    def get(self, key: str) -> Variable | None: ...
+
+    def after(self, key: str, limit: int) -> Sequence[Variable]:
+        """Those behind this key ("": from the first one), in the order of their keys."""
+        ...
+
+    def put(self, variable: Variable, now: int) -> None: ...
+
+    def remove(self, key: str) -> bool:
+        """False when there is no such key."""
+        ...
 
 
 class Rests(Protocol):

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+#: The name of a task's folder inside the sandbox: the program does not learn where it lies.
+WORKSPACE = "/workspace"
+
+#: The code of the error when the program of a task is not there.
+PROGRAM_MISSING = "program_missing"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to run. Only `folder` may be written and is where it starts; `readable` are further places that it may see.
-    `environment` is all that it finds there besides PATH, HOME and LANG. Without `network` it reaches nothing, not even
-    this machine. `timeout` in seconds; output beyond `max_output` bytes is cut; `memory` bounds it in bytes."""
+    """What to run. Only `folder` may be written and is where it starts (in the sandbox its name is `WORKSPACE`);
+    `readable` are further places that it may see. `environment` is all that it finds there besides PATH, HOME and
+    LANG. Without `network` it reaches nothing, not even this machine. `timeout` in seconds; of each stream what is
+    beyond `max_output` bytes is read and dropped; `memory` bounds all its processes together, in bytes."""
 
     argv: Sequence[str]
     folder: Path
@@ -44,4 +51,15 @@ class Sandbox(Protocol):
     async def run(self, task: Task) -> Finished:
         """Raises `ToolError` when it cannot be started or nothing can be run here. Cancellation ends the program with
         all that it started; so does the end of this process."""
+        ...
+
+
+class Programs(Protocol):
+    """Programs that the owner installed, run with the rights of this process and the network, but never longer."""
+
+    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
+        """`environment` is all that the program finds; `readable` and `network` mean nothing here. With `on_stdout`,
+        which is given each piece as it arrives, none of it is kept; what it raises ends the program. Raises
+        `ToolError` when it cannot be started, with the code `PROGRAM_MISSING` when it is not there. Cancellation, the
+        time limit and the end of this process end the program with all that it started."""
         ...

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.money import Clients, Spending
 from arvis.ports.repositories import (
+    Accounts,
     Agents,
     Conversations,
     Deliveries,
@@ -24,6 +26,7 @@ from arvis.ports.repositories import (
     Settings,
     Timeline,
     Usage,
+    Variables,
     Waits,
 )
 
@@ -60,6 +63,14 @@ class Transaction(Protocol):
     def role_leases(self) -> RoleLeases: ...
     @property
     def rests(self) -> Rests: ...
+    @property
+    def accounts(self) -> Accounts: ...
+    @property
+    def variables(self) -> Variables: ...
+    @property
+    def spending(self) -> Spending: ...
+    @property
+    def clients(self) -> Clients: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

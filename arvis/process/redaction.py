@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
@@ -49,19 +50,21 @@ _PATTERNS = tuple(
 
 
 class Redactor:
-    """Replaces secrets by a mask. Any thread may call; `learn` adds secrets that turn up while running."""
+    """Replaces secrets by a mask. Any thread may call; `learn` adds secrets that turn up while running, and
+    costs nothing when it knows them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: frozenset[str] = frozenset()
         self._known: re.Pattern[str] | None = None
+        self._learning = threading.Lock()
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        self._secrets |= {secret for secret in secrets if secret.strip()}
-        forms = {form for secret in self._secrets for form in _forms(secret)}
-        # The longest first, so that a secret inside another leaves no rest of it.
-        ordered = sorted(forms, key=lambda form: (-len(form), form))
-        self._known = re.compile("|".join(_as_pattern(form) for form in ordered)) if ordered else None
+        with self._learning:
+            fresh = {secret for secret in secrets if secret.strip()} - self._secrets
+            if fresh:
+                self._secrets |= fresh
+                self._known = _pattern_of(self._secrets)
 
     def __call__(self, text: str) -> str:
         if self._known is not None:
@@ -69,6 +72,13 @@ class Redactor:
         for pattern in _PATTERNS:
             text = pattern.sub(_masked, text)
         return text
+
+
+def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str]:
+    forms = {form for secret in secrets for form in _forms(secret)}
+    # The longest first, so that a secret inside another leaves no rest of it.
+    ordered = sorted(forms, key=lambda form: (-len(form), form))
+    return re.compile("|".join(_as_pattern(form) for form in ordered))
 
 
 def _masked(match: re.Match[str]) -> str:

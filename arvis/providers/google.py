@@ -88,4 +88,6 @@ def _document(request: RunRequest) -> dict[str, Any]:
             for tool in request.tools
         ]
         document["tools"] = [{"functionDeclarations": declared}]
+        if request.tools_off:
+            document["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     return document

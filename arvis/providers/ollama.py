@@ -105,7 +105,8 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
         "stream": stream,
         "options": {"num_ctx": context, "num_predict": request.max_tokens},
     }
-    if request.tools:
+    # Its wire format has no word for tools that may not be asked for.
+    if request.tools and not request.tools_off:
         document["tools"] = [
             {
                 "type": "function",

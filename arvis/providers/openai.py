@@ -99,6 +99,8 @@ class ChatCompletionsProvider:
         document[limit] = request.max_tokens
         if request.tools:
             document["tools"] = [{"type": "function", "function": dataclasses.asdict(tool)} for tool in request.tools]
+            if request.tools_off:
+                document["tool_choice"] = "none"
         if stream:
             document |= {"stream": True, "stream_options": {"include_usage": True}}
         return document

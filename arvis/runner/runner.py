@@ -15,7 +15,7 @@ from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 from arvis.runner.choice import Choice, candidates
-from arvis.runner.prices import cost_micros
+from arvis.runner.prices import Prices, estimate_micros
 from arvis.runner.rests import Rests
 
 #: Upper ends of the waits before the second, third and fourth try, in seconds.
@@ -88,7 +88,7 @@ class RunFailed(ArvisError):
 class Runner:
     """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
     moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
-    run in seconds."""
+    run in seconds; without `prices` the built-in ones count."""
 
     def __init__(
         self,
@@ -99,6 +99,7 @@ class Runner:
         new_id: Callable[[], str],
         random: Callable[[], float],
         deadline: float = 900.0,
+        prices: Prices | None = None,
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
@@ -108,11 +109,17 @@ class Runner:
         self._new_id = new_id
         self._random = random
         self._deadline = deadline
+        self._prices = prices or Prices()
         self._rests = Rests()
 
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what is stored of the accounts."""
         self._rests.learn(rests)
+
+    def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
+        """What a reply may cost at most, in millionths of a US dollar, whoever of the candidates gives it; 0 when nobody
+        knows a price. The parameters are those of `run`."""
+        return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
 
     async def run(
         self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = (), on_text: OnText
@@ -199,6 +206,8 @@ class Runner:
         model = result.model if result else choice.model
         tokens_in = (result.input_tokens if result else None) or 0
         tokens_out = (result.output_tokens if result else None) or 0
+        cached, written = (result.cached_tokens, result.written_tokens) if result else (0, 0)
+        price = self._prices.of(account.provider, model)
         return ModelCall(
             id=self._new_id(),
             account=account.name,
@@ -208,10 +217,12 @@ class Runner:
             duration_ms=round((self._clock.monotonic() - started.ticks) * 1000),
             input_tokens=tokens_in,
             output_tokens=tokens_out,
-            cost_micros=cost_micros(account.provider, model, tokens_in, tokens_out),
-            cached_tokens=result.cached_tokens if result else 0,
+            cost_micros=price.micros(tokens_in, tokens_out, cached, written) if price else 0,
+            cached_tokens=cached,
             error=error.kind.value if error else None,
             detail=error.what if error else None,
+            written_tokens=written,
+            priced=price is not None,
         )
 
 

@@ -1,11 +1,36 @@
-"""What is known of the accounts, over SQL."""
+"""Accounts that were entered in the product, and what is known of all accounts, over SQL."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 
+from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.runs import Rest
-from arvis.store.session import Session
+from arvis.store.session import Row, Session, dump
+
+
+class SqlAccounts:
+    """`Accounts` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def all(self) -> list[StoredAccount]:
+        return sorted(map(account_of, self._session.rows("all_accounts")), key=lambda account: account.name)
+
+    def by_name(self, name: str) -> StoredAccount | None:
+        row = self._session.one("account_by_name", name=name)
+        return account_of(row) if row else None
+
+    def add(self, account: StoredAccount, now: int) -> bool:
+        return self._session.execute("add_account", name=account.name, **_columns_of(account), now=now) == 1
+
+    def update(self, account: StoredAccount, now: int) -> None:
+        self._session.execute("update_account", **_columns_of(account), now=now)
+
+    def remove(self, name: str) -> bool:
+        return self._session.execute("remove_account", name=name) == 1
 
 
 class SqlRests:
@@ -15,7 +40,40 @@ class SqlRests:
         self._session = session
 
     def all(self) -> list[Rest]:
-        return [Rest(**dict(row)) for row in self._session.rows("all_rests")]
+        return [rest_of(row) for row in self._session.rows("all_rests")]
 
     def put(self, rest: Rest) -> None:
         self._session.execute("put_rest", **dataclasses.asdict(rest))
+
+
+def account_of(row: Row) -> StoredAccount:
+    return StoredAccount(
+        id=row["id"],
+        name=row["name"],
+        provider=row["provider"],
+        model=row["model"],
+        models=tuple(json.loads(row["models"])),
+        sealed_key=row["sealed_key"],
+        base_url=row["base_url"],
+        priority=row["priority"],
+        status=AccountStatus(row["status"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def rest_of(row: Row) -> Rest:
+    return Rest(**{name: row[name] for name in Rest.__slots__})
+
+
+def _columns_of(account: StoredAccount) -> dict[str, object]:
+    return {
+        "id": account.id,
+        "provider": account.provider,
+        "model": account.model,
+        "models": dump(list(account.models)),
+        "sealed_key": account.sealed_key,
+        "base_url": account.base_url,
+        "priority": account.priority,
+        "status": account.status,
+    }

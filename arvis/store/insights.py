@@ -2,47 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
+from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
-from arvis.ports.insights import ConversationView, MessageTimeline, Page, QueueCounts
+from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, Page, QueueCounts
+from arvis.store.accounts import account_of, rest_of
 from arvis.store.executions import wait_of
 from arvis.store.jobs import job_of
 from arvis.store.messages import address_of, delivery_of, message_of
+from arvis.store.money_insights import SqlMoneyInsights
 from arvis.store.people import agent_of
 from arvis.store.session import Row
+from arvis.store.snapshots import LAST, Snapshot, page
 from arvis.store.timeline import MessageRows, current_status, timeline_of
-
-T = TypeVar("T")
-
-#: After every id, in every collation: where a list begins.
-LAST = "Z" * 27
+from arvis.store.variables import variable_of
 
 
-class Snapshot(Protocol):
-    """Named queries in one snapshot of the database."""
-
-    async def rows(self, query: str, **parameters: Any) -> Sequence[Row]: ...
-
-
-class Snapshots(Protocol):
-    """A reading side: SQLite by aiosqlite, PostgreSQL by psycopg."""
-
-    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
-
-    async def close(self) -> None: ...
-
-
-class SqlInsights:
+class SqlInsights(SqlMoneyInsights):
     """`Insights` on either database."""
-
-    def __init__(self, snapshots: Snapshots) -> None:
-        self._snapshots = snapshots
 
     async def close(self) -> None:
         await self._snapshots.close()
@@ -74,7 +56,7 @@ class SqlInsights:
                 agent_id=agents[0]["id"] if agents else agent,
                 limit=limit + 1,
             )
-        return _page(rows, job_of, limit)
+        return page(rows, job_of, limit)
 
     async def job(self, job_id: str) -> Job | None:
         row = await self._one("get_job", id=job_id)
@@ -82,7 +64,7 @@ class SqlInsights:
 
     async def waits(self, *, open_only: bool, limit: int, cursor: str | None) -> Page[Wait]:
         rows = await self._rows("list_waits", before=cursor or LAST, open_only=int(open_only), limit=limit + 1)
-        return _page(rows, wait_of, limit)
+        return page(rows, wait_of, limit)
 
     async def wait(self, wait_id: str) -> Wait | None:
         row = await self._one("get_wait", id=wait_id)
@@ -91,9 +73,20 @@ class SqlInsights:
     async def agents(self) -> Sequence[Agent]:
         return [agent_of(row) for row in await self._rows("all_agents")]
 
+    async def accounts(self) -> AccountRows:
+        async with self._snapshots.snapshot() as snapshot:
+            accounts = [account_of(row) for row in await snapshot.rows("all_accounts")]
+            rests = [rest_of(row) for row in await snapshot.rows("all_rests")]
+        return AccountRows(sorted(accounts, key=lambda account: account.name), rests)
+
+    async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
+        found = [variable_of(row) for row in await self._rows("variables_after", after=cursor or "", limit=limit + 1)]
+        shown = found[:limit]
+        return Page(shown, shown[-1].key if len(found) > limit else None)
+
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
         rows = await self._rows("list_conversations", before=cursor or LAST, agent=agent, limit=limit + 1)
-        return _page(rows, _conversation_view, limit)
+        return page(rows, _conversation_view, limit)
 
     async def conversation_messages(
         self, conversation_id: str, *, limit: int, cursor: str | None
@@ -101,7 +94,7 @@ class SqlInsights:
         rows = await self._rows(
             "list_messages", conversation_id=conversation_id, before=cursor or LAST, limit=limit + 1
         )
-        return _page(rows, message_of, limit)
+        return page(rows, message_of, limit)
 
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         rows = await self._rows("deliveries_after", **_channel(address), seq=seq, limit=limit)
@@ -158,9 +151,3 @@ def _conversation_view(row: Row) -> ConversationView:
         created_at=row["created_at"],
         last_message_at=row["last_message_at"],
     )
-
-
-def _page(rows: Sequence[Row], make: Callable[[Row], T], limit: int) -> Page[T]:
-    """One row more than asked for tells that there is a next page."""
-    shown = rows[:limit]
-    return Page([make(row) for row in shown], shown[-1]["id"] if len(rows) > limit else None)

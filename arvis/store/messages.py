@@ -273,8 +273,17 @@ class SqlUsage:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, call: ModelCall, *, execution_id: str, job_id: str, agent_id: str | None) -> None:
-        self._session.execute(
+    def add(
+        self,
+        call: ModelCall,
+        *,
+        execution_id: str,
+        job_id: str,
+        agent_id: str | None,
+        principal_id: str | None = None,
+        client_id: str | None = None,
+    ) -> bool:
+        added = self._session.execute(
             "add_usage",
             id=call.id,
             execution_id=execution_id,
@@ -291,4 +300,9 @@ class SqlUsage:
             duration_ms=call.duration_ms,
             error=call.error,
             detail=call.detail,
+            principal_id=principal_id,
+            client_id=client_id,
+            written_tokens=call.written_tokens,
+            priced=int(call.priced),
         )
+        return added == 1

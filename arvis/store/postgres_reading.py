@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
-from arvis.store.insights import Snapshot
 from arvis.store.session import PostgresDialect, Row, load_queries
+from arvis.store.snapshots import Snapshot
 
 CONNECTIONS = 2
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import aiosqlite
 
-from arvis.store.insights import Snapshot
 from arvis.store.session import Row, SqliteDialect, load_queries
+from arvis.store.snapshots import Snapshot
 
 CONNECTIONS = 2
 

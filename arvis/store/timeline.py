@@ -73,7 +73,9 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
         changes = json.loads(step["changes"])
         yield _step(step["at"], "node", node=step["node"], decision=step["decision"], **changes)
     for call in rows.usage:
-        yield _step(call["started_at"], "model_call", **{name: call[name] for name in _CALL})
+        details = {name: call[name] for name in _CALL}
+        priced = bool(call["priced"] or call["cost_micros"])  # a receipt of an earlier version does not say
+        yield _step(call["started_at"], "model_call", **{**details, "priced": priced})
     for note in rows.notes:
         yield _step(note["at"], note["step"], **json.loads(note["data"]))
     if rows.reply:
@@ -90,7 +92,9 @@ _CALL = (
     "model",
     "input_tokens",
     "output_tokens",
+    "cached_tokens",
     "cost_micros",
+    "priced",
     "duration_ms",
     "error",
     "detail",

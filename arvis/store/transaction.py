@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from arvis.store.accounts import SqlRests
+from arvis.store.accounts import SqlAccounts, SqlRests
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
 from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlTimeline, SqlUsage
+from arvis.store.money import SqlClients, SqlSpending
 from arvis.store.people import SqlAgents, SqlLogins, SqlPrincipals, SqlSettings
 from arvis.store.session import Session
+from arvis.store.variables import SqlVariables
 
 
 class SqlTransaction:
@@ -30,6 +32,10 @@ class SqlTransaction:
         self.settings = SqlSettings(session)
         self.role_leases = SqlRoleLeases(session)
         self.rests = SqlRests(session)
+        self.accounts = SqlAccounts(session)
+        self.variables = SqlVariables(session)
+        self.spending = SqlSpending(session)
+        self.clients = SqlClients(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -16,7 +16,10 @@ from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
+from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.runner.desk import AccountDesk
+from arvis.web.accounts import AccountRoutes
 from arvis.web.application import Counter, build_application
 from arvis.web.assets import Page
 from arvis.web.backups import BackupRoutes
@@ -39,6 +42,7 @@ from arvis.web.sessions import Sessions
 from arvis.web.socket import SocketRoute
 from arvis.web.statuses import StatusBoard
 from arvis.web.system import SystemRoutes
+from arvis.web.variables import VariableRoutes
 from arvis.web.waits import WaitRoutes
 
 
@@ -56,6 +60,8 @@ class Surroundings:
     insights: Insights
     operations: Operations
     backups: Backups
+    accounts: AccountDesk
+    secrets: SecretBox
     store: Store
     connector: WebConnector
     bus: Bus
@@ -115,7 +121,13 @@ class Assembly:
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *CatalogRoutes(insights=insights).endpoints(),
             *BackupRoutes(backups=self._around.backups).endpoints(),
+            *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
+            *self._variables().endpoints(),
         ]
+
+    def _variables(self) -> VariableRoutes:
+        around = self._around
+        return VariableRoutes(insights=around.insights, store=around.store, secrets=around.secrets, clock=around.clock)
 
     def _logins(self, login_link: Callable[[str], str]) -> LoginRoutes:
         return LoginRoutes(

@@ -48,6 +48,11 @@ class Call:
             raise NotFound("There is nothing by this id.", fix="Check the id.")
         return value
 
+    def named(self, name: str, pattern: re.Pattern[str]) -> str | None:
+        """A name of the path that is no id; None when it cannot be one."""
+        value = str(self.request.path_params[name])
+        return value if pattern.fullmatch(value) else None
+
     def query(self, name: str) -> str | None:
         value = self.request.query_params.get(name)
         if value is not None and not (0 < len(value) <= _MAX_QUERY and value.isprintable() and clean(value) == value):
@@ -88,7 +93,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments."""
+    """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
+    the shapes of those parts of the path that are no ids."""
 
     method: str
     path: str
@@ -99,6 +105,7 @@ class Endpoint:
     body: Schema | None = None
     query: Mapping[str, Schema] = field(default_factory=dict)
     large: bool = False
+    names: Mapping[str, Schema] = field(default_factory=dict)
 
 
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -60,7 +60,9 @@ def _operation_id(endpoint: Endpoint) -> str:
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     schema: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
     names = _PARAMETER.findall(endpoint.path)
-    return [{"name": name, "in": "path", "required": True, "schema": schema} for name in names]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": endpoint.names.get(name, schema)} for name in names
+    ]
 
 
 def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:

@@ -16,7 +16,9 @@ from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
+from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.runner.desk import AccountDesk
 from arvis.web.assembly import Assembly, Surroundings
 from arvis.web.connector import WebConnector
 from arvis.web.endpoints import Endpoint
@@ -44,6 +46,8 @@ class WebServer:
         insights: Insights,
         operations: Operations,
         backups: Backups,
+        accounts: AccountDesk,
+        secrets: SecretBox,
         store: Store,
         connector: WebConnector,
         bus: Bus,
@@ -63,6 +67,8 @@ class WebServer:
             insights=insights,
             operations=operations,
             backups=backups,
+            accounts=accounts,
+            secrets=secrets,
             store=store,
             connector=connector,
             bus=bus,

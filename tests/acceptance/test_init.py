@@ -107,7 +107,7 @@ def test_an_answer_that_makes_no_sense_is_asked_for_again(tmp_path: Path) -> Non
         done = on_a_terminal(tmp_path, typed=typed)
     assert done.returncode == 0, done.stderr
     for complaint in (
-        "choose one of openai, openrouter, google, ollama, custom, demo",
+        "choose one of anthropic, openai, openrouter, google, ollama, custom, demo",
         "give the variable's name, such as OPENAI_API_KEY, never the key itself",
         "give a number up to 65535",
         f"another program has port {port}",
@@ -136,7 +136,8 @@ def test_whoever_leaves_in_the_middle_leaves_no_file(tmp_path: Path) -> None:
         ({"OPENAI_API_KEY_1": "sk-1"}, "openai", "OPENAI_API_KEY_1"),
         ({"OPENROUTER_API_KEY": "sk-1"}, "openrouter", "OPENROUTER_API_KEY"),
         ({"OPENAI_API_KEY": "sk-1", "OPENROUTER_API_KEY": "sk-2"}, None, None),
-        ({"ANTHROPIC_API_KEY": "sk-1"}, None, None),
+        ({"ANTHROPIC_API_KEY": "sk-1"}, "anthropic", "ANTHROPIC_API_KEY"),
+        ({"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}, "anthropic", None),
     ],
 )
 def test_a_key_that_is_there_is_used(
@@ -159,13 +160,12 @@ def load_without_file(folder: Path, environ: Mapping[str, str]) -> Config:
     return load(empty, None, environ)
 
 
-def test_a_person_hears_what_cannot_be_used_and_what_there_is(tmp_path: Path) -> None:
+def test_a_person_hears_what_there_is(tmp_path: Path) -> None:
     done = on_a_terminal(
         tmp_path, typed=ENTER * 6, environ={"ANTHROPIC_API_KEY": "x", "OPENAI_API_KEY": "y", "OPENROUTER_API_KEY": "z"}
     )
     assert done.returncode == 0, done.stderr
-    assert "ANTHROPIC_API_KEY is set, but this version has no provider anthropic.\n" in done.stderr
-    assert "environment  the accounts that its variables make: openai, openrouter\n" in done.stderr
+    assert "environment  the accounts that its variables make: anthropic, openai, openrouter\n" in done.stderr
     assert "Provider [environment]: " in done.stderr
 
 

@@ -59,6 +59,7 @@ COLD = {
     "next_of_pools": "`arvis doctor`; the first row of three pools",
     "crashing_jobs": "`arvis doctor`; what runs, and a bounded number of heads that rest",
     "troubled_deliveries": "`arvis doctor`; a bounded number of rows at the end of the primary key",
+    "all_accounts": "a handful of rows",
     "all_rests": "a row for each account and model that ever refused",
     "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
 }

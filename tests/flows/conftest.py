@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from arvis.ports.store import Store
 from arvis.store.opening import Database
+from tests.conformance.databases import opened
 from tests.flows.house import House, open_house
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -32,3 +35,23 @@ async def house(database: Database) -> AsyncIterator[House]:
 async def either_house(either_database: Database) -> AsyncIterator[House]:
     async with open_house(either_database) as house:
         yield house
+
+
+@pytest.fixture(scope="session")
+def cuts_url(postgres: PostgresServer) -> Iterator[str]:
+    """One database for all: executions know nothing of one another."""
+    with postgres.database("engine_cuts") as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    url = request.getfixturevalue("cuts_url") if request.param == "postgres" else None
+    async with opened(Database(tmp_path / "arvis.db", url, tmp_path)) as store:
+        yield store
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[Store]:
+    async with opened(database) as store:
+        yield store

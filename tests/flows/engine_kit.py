@@ -7,7 +7,7 @@ can be counted and cut.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -47,6 +47,14 @@ class Death:
 
     at: int
     committed: bool
+
+
+def deaths(commits: int) -> Iterator[Death]:
+    """Before and after each commit of a process that would make so many."""
+    assert commits > 0
+    for at in range(1, commits + 1):
+        yield Death(at, committed=False)
+        yield Death(at, committed=True)
 
 
 class CuttingStore:

@@ -8,9 +8,11 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from arvis.agents.agent import agent_graph
+from arvis.agents.tool_node import ToolRules
 from arvis.bus import EventBus
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent
@@ -19,6 +21,7 @@ from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, Statu
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.domain.runs import Account
+from arvis.domain.tools import Permit
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
@@ -38,7 +41,9 @@ from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
-from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, RecordingConnector, ScriptedProvider
+from arvis.tools.policy import Policy
+from arvis.tools.registry import Registry
+from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, RecordingConnector, ScriptedProvider, ScriptedTools
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -111,6 +116,8 @@ class House:
         self.new_id = IdMaker(clock=self.clock, random_bits=secrets.randbits)
         self.bus = EventBus()
         self.provider = ScriptedProvider()
+        self.tools = ScriptedTools()
+        self.rules: dict[str, Permit] = {}
         self.connector = RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
         self.events: list[Event] = []
@@ -143,7 +150,10 @@ class House:
             new_id=self.new_id,
             random=lambda: 0.0,
         )
-        known = [agent_graph(store=self.store, runner=runner, reply_bytes=262_144), *graphs]
+        tools = ToolRules(
+            registry=Registry(sources=[self.tools]), permit=Policy(rules=self.rules).permit, sessions=Path("sessions")
+        )
+        known = [agent_graph(store=self.store, runner=runner, tools=tools, reply_bytes=262_144), *graphs]
         engine = Engine(
             store=self._patient,
             graphs={graph.name: graph for graph in known},

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from arvis.domain.errors import ProviderError
+from arvis.domain.errors import ProviderError, ToolError
 from arvis.domain.messages import Delivery
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.tools import Risk, ToolCall, ToolSpec
 from arvis.ports.connector import Capabilities, Receipt, SendError
 from arvis.ports.inbox import Inbox
+from arvis.ports.tool import Caller
 
 PLATFORM, BOT = "chat", "main"
 #: Nothing here takes long unless it is broken.
@@ -85,6 +88,59 @@ class ScriptedProvider:
 
 def said(text: str, *, truncated: bool = False) -> RunResult:
     return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, truncated=truncated)
+
+
+def asking(*calls: ToolCall, text: str = "") -> RunResult:
+    """A reply that asks for tools."""
+    return RunResult(text, "model", "scripted", "main", input_tokens=10, output_tokens=5, calls=calls)
+
+
+def call(number: int, name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(f"call_{number}", name, arguments)
+
+
+class ScriptedTool:
+    """A tool that says its words back, or does what `script` says. `calls` holds what it was called with."""
+
+    def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True) -> None:
+        self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
+        self.risk = risk
+        self.repeatable = repeatable
+        self.script: deque[str | Held | Exception] = deque()
+        self.calls: list[Mapping[str, Any]] = []
+        self.callers: list[Caller] = []
+
+    def check(self, arguments: Mapping[str, Any]) -> None:
+        if set(arguments) - {"words"}:
+            raise ToolError("The arguments do not fit. words: is all there is.")
+
+    async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
+        self.calls.append(arguments)
+        self.callers.append(caller)
+        match self.script.popleft() if self.script else f"{self.spec.name} of {arguments.get('words', 'nothing')}":
+            case Exception() as error:
+                raise error
+            case Held(text=text) as held:
+                await held.wait()
+                return text
+            case text:
+                return text
+
+
+class ScriptedTools:
+    """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` is for people to allow."""
+
+    def __init__(self) -> None:
+        self.look = ScriptedTool("look")
+        self.dig = ScriptedTool("srv.dig", risk=Risk.EGRESS)
+        self.pay = ScriptedTool("pay", repeatable=False)
+        self.rm = ScriptedTool("rm", risk=Risk.EXEC, repeatable=False)
+
+    async def find(self, names: Sequence[str]) -> Sequence[ScriptedTool]:
+        return [tool for tool in await self.all() if tool.spec.name in names]
+
+    async def all(self) -> Sequence[ScriptedTool]:
+        return [self.look, self.dig, self.pay, self.rm]
 
 
 class RecordingConnector:

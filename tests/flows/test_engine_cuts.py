@@ -6,45 +6,11 @@ database): a word about an interrupted effect holds for one start.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
 import pytest
 
 from arvis.ports.store import Store
-from arvis.store.opening import Database
-from tests.conformance.databases import opened
-from tests.flows.engine_kit import Cut, Death, Scenario, Stage
+from tests.flows.engine_kit import Cut, Death, Scenario, Stage, deaths
 from tests.flows.engine_scenarios import PAYMENTS, SCENARIOS
-from tests.postgres import PostgresServer
-
-
-@pytest.fixture(scope="module")
-def cuts_url(postgres: PostgresServer) -> Iterator[str]:
-    """One database for all: executions know nothing of one another."""
-    with postgres.database("engine_cuts") as url:
-        yield url
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-async def either_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("cuts_url") if request.param == "postgres" else None
-    async with opened(Database(tmp_path / "arvis.db", url, tmp_path)) as store:
-        yield store
-
-
-@pytest.fixture
-async def store(database: Database) -> AsyncIterator[Store]:
-    async with opened(database) as store:
-        yield store
-
-
-def deaths(commits: int) -> Iterator[Death]:
-    """Before and after each commit of a process that would make so many."""
-    assert commits > 0
-    for at in range(1, commits + 1):
-        yield Death(at, committed=False)
-        yield Death(at, committed=True)
 
 
 async def played(store: Store, scenario: Scenario, *cuts: Death) -> tuple[Stage, int]:

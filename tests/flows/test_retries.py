@@ -136,12 +136,13 @@ async def test_a_limit_that_lasts_is_told_once_and_never_given_up(house: House) 
     ],
 )
 async def test_what_no_attempt_can_mend_is_told_at_once(house: House, kind: ProviderErrorKind) -> None:
-    house.provider.script += failing(kind)
+    calls = 2 if kind is ProviderErrorKind.TOO_LONG else 1  # what is too long is asked once more in half the room
+    house.provider.script += failing(kind) * calls
     message = (await house.say("Hello")).message_id
     timeline = await house.until_status(message, FAILED)
     assert (timeline.reason, timeline.reply) == (kind, notices.failed(kind))
     assert "something went wrong" not in (timeline.reply or "")
-    assert steps_of(timeline).count("model_call") == 1
+    assert steps_of(timeline).count("model_call") == calls
     job = await job_of(house, message)
     assert (job.status, job.reason, job.error) == (JobStatus.FAILED, kind, f"the model said {kind}")
     assert await house.until_sent(1) == [timeline.reply]

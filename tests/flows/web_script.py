@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.bus import EventBus
+from arvis.domain.accounts import Variable
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, DiskLow, NotFound
 from arvis.domain.events import MessageReceived
@@ -24,7 +25,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.ports.inbox import Received
-from arvis.ports.insights import ConversationView, MessageTimeline, Page, QueueCounts, TimelineStep
+from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, Page, QueueCounts, TimelineStep
 from arvis.ports.operations import WaitAnswer
 
 NOW = 1_700_000_000_000
@@ -100,6 +101,12 @@ class ScriptedInsights:
 
     async def agents(self) -> Sequence[Agent]:
         return [HELPER]
+
+    async def accounts(self) -> AccountRows:
+        return AccountRows([], [])
+
+    async def variables(self, *, limit: int, cursor: str | None) -> Page[Variable]:
+        return Page([], None)
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
         self.asked.append({"agent": agent, "limit": limit, "cursor": cursor})

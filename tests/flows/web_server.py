@@ -8,7 +8,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,17 @@ from arvis.bus import EventBus
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
+from arvis.domain.runs import Account
+from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
+from arvis.process.redaction import Redactor
+from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.runner.book import AccountBook
+from arvis.runner.desk import AccountDesk
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.testing.providers import GivenProviders
 from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience
 from arvis.web.schemas import ERROR
@@ -76,6 +83,8 @@ class Site:
     insights: ScriptedInsights
     operations: ScriptedOperations
     connector: WebConnector
+    book: AccountBook
+    redact: Redactor
     roles: dict[str, bool] = field(default_factory=lambda: {"web": True})
 
     @property
@@ -190,6 +199,8 @@ async def running_site(
     patience: Patience | None = None,
     page_folder: Path = PAGE_FOLDER,
     real_insights: bool = False,
+    accounts: Sequence[Account] = (),
+    providers: Mapping[str, Provider] | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -199,11 +210,17 @@ async def running_site(
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
-        connector = WebConnector()
+        connector, redact = WebConnector(), Redactor()
+        box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
+        book = AccountBook(configured=accounts, store=store, secrets=box)
+        desk = AccountDesk(
+            book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock
+        )
         server = WebServer(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
             daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
-            operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), store=store,
+            operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), accounts=desk,
+            secrets=box, store=store,
             connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles,
             room=lambda: not inbox.full, patience=patience, page_folder=page_folder,
         )  # fmt: skip
@@ -211,7 +228,7 @@ async def running_site(
         stack.push_async_callback(server.stop)
         http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
         await stack.enter_async_context(http)
-        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, roles)
+        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, roles)
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:

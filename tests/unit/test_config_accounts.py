@@ -74,7 +74,9 @@ def test_accounts_of_the_file_become_the_domain_s() -> None:
         "accounts:\n"
         "  - {name: a, provider: openai, api_key: k, priority: 5}\n"
         "  - {name: b, provider: custom, base_url: 'http://127.0.0.1:1/v1', model: m}\n"
-        "  - {name: c, provider: demo}\n",
+        "  - {name: c, provider: demo}\n"
+        "  - {name: d, provider: anthropic, api_key: k}\n"
+        "  - {name: e, provider: anthropic, base_url: 'http://127.0.0.1:1'}\n",
         {"OPENAI_API_KEY": "ignored"},
     )
 
@@ -82,21 +84,23 @@ def test_accounts_of_the_file_become_the_domain_s() -> None:
         Account("a", "openai", "gpt-4o-mini", "k", None, 5),
         Account("b", "custom", "m", None, "http://127.0.0.1:1/v1", 100),
         Account("c", "demo", "demo", None, None, 100),
+        Account("d", "anthropic", "claude-sonnet-4-6", "k", None, 100),
+        Account("e", "anthropic", "claude-sonnet-4-6", None, "http://127.0.0.1:1", 100),
     )
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "claude_cli"])
-def test_a_provider_that_is_not_there_yet_is_refused_by_name(provider: str) -> None:
-    shown = refusal(f"accounts: [{{name: a, provider: {provider}, api_key: k, model: m}}]")
+def test_a_provider_that_is_not_there_yet_is_refused_by_name() -> None:
+    shown = refusal("accounts: [{name: a, provider: claude_cli, api_key: k, model: m}]")
 
     assert "`accounts[0].provider`" in shown
-    assert f"{provider}, which is not available in this version" in shown
+    assert "claude_cli, which is not available in this version" in shown
 
 
 @pytest.mark.parametrize(
     ("account", "expected"),
     [
         ("{name: a, provider: openai}", ["`accounts[0].api_key`", "env:OPENAI_API_KEY"]),
+        ("{name: a, provider: anthropic}", ["`accounts[0].api_key`", "env:ANTHROPIC_API_KEY"]),
         ("{name: a, provider: openrouter, base_url: 'http://x'}", ["`accounts[0].api_key`"]),
         ("{name: a, provider: custom, model: m}", ["`accounts[0].base_url`"]),
         ("{name: a, provider: custom, base_url: 'http://x'}", ["`accounts[0].model`"]),
@@ -140,11 +144,17 @@ def test_a_base_url_alone_makes_an_account_without_a_key() -> None:
     assert (with_key.api_key, with_key.base_url) == ("k", address)
 
 
-def test_accounts_for_providers_that_are_not_there_yet_are_listed_as_skipped() -> None:
-    config = read("", {"ANTHROPIC_API_KEY": "k"})
+def test_accounts_of_the_environment_ask_anthropic_s_small_model_and_come_first() -> None:
+    config = read("", {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_API_KEY_1": "k1", "OPENAI_API_KEY": "o"})
 
-    assert config.accounts == ()
-    assert [(s.provider, s.variable) for s in config.skipped_accounts] == [("anthropic", "ANTHROPIC_API_KEY")]
+    assert config.accounts[:2] == (
+        Account("anthropic", "anthropic", "claude-haiku-4-5", "k", None, 20),
+        Account("anthropic-1", "anthropic", "claude-haiku-4-5", "k1", None, 21),
+    )
+    assert config.accounts[2].priority > 21
+    assert config.skipped_accounts == ()
+    (server,) = read("", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}).accounts
+    assert (server.api_key, server.base_url) == (None, "http://127.0.0.1:9")
 
 
 def test_keys_and_addresses_of_further_vendors_make_accounts() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from arvis.domain.runs import Account
 from arvis.runner.choice import DEMO, candidates
-from arvis.runner.prices import cost_micros
 
 CLAUDE = Account(name="claude", provider="anthropic", model="claude-sonnet-4-6", priority=20)
 SPARE = Account(name="spare", provider="anthropic", model="claude-haiku-4-5", priority=10)
@@ -98,19 +97,3 @@ def test_the_demo_is_no_way_out_where_real_accounts_are() -> None:
 
 def test_the_built_in_demo_holds_no_key() -> None:
     assert DEMO.api_key is None
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "micros"),
-    [
-        ("openai", "gpt-4o-mini", 1000 * 0.15 + 500 * 0.6),
-        ("openai", "gpt-4o-mini-2024-07-18", 1000 * 0.15 + 500 * 0.6),
-        ("anthropic", "claude-haiku-4-5-20251001", 1000 * 1 + 500 * 5),
-        ("openrouter", "openai/gpt-4o", 1000 * 2.5 + 500 * 10),
-        ("openai", "gpt-unknown", 0),
-        ("custom", "gpt-4o", 0),
-        ("demo", "demo", 0),
-    ],
-)
-def test_cost(provider: str, model: str, micros: float) -> None:
-    assert cost_micros(provider, model, 1000, 500) == round(micros)

@@ -74,6 +74,16 @@ async def test_the_request_as_it_is_sent() -> None:
     }
 
 
+async def test_tools_that_are_off_are_declared_and_not_to_be_called() -> None:
+    async with open_scene() as scene:
+        await scene.complete(says("x"), tools=(SUM,))
+        await scene.complete(says("x"), tools=(SUM,), tools_off=True)
+        await scene.complete(says("x"), tools_off=True)
+    on, off, none = (request.document for request in scene.server.requests)
+    assert off == {**on, "toolConfig": {"functionCallingConfig": {"mode": "NONE"}}}
+    assert not {"tools", "toolConfig"} & none.keys()
+
+
 async def test_a_stream_is_asked_for_as_events() -> None:
     async with open_scene() as scene:
         result, pieces = await scene.stream(says("one ", "two"))

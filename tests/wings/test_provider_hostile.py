@@ -3,36 +3,96 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from arvis.testing.openai_server import Failure, chunk_event, sse_event
-from tests.wings.chat_scene import KEY, KINDS, Scene, body, choice, events
+from arvis.domain.errors import ProviderErrorKind
+from arvis.testing.openai_server import SSE_HEADERS, Behaviour, Failure, Raw, chunk_event, sse_event
+from tests.wings import anthropic_scene, chat_scene
+from tests.wings.chat_scene import KEY, choice
 
 
-async def test_names_that_no_database_holds_are_cleaned(scene: Scene) -> None:
-    document = {**choice({"content": "hi"}), "model": "m\ud800\0\n" + "x" * 1000}
-    document["choices"][0]["finish_reason"] = "st\ud800\0p"
-    result = await scene.complete(body(document))
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What a server of one format can do: answer under these names of a model and of an end, refuse in so many pieces
+    of this text, fail with these words."""
+
+    scene: Callable[[], AbstractAsyncContextManager[Any]]
+    named: Callable[[str, str], Behaviour]
+    refusing: Callable[[str, int], Behaviour]
+    failing: Callable[[str], Behaviour]
+
+
+def _chat_named(model: str, reason: str) -> Behaviour:
+    document = {**choice({"content": "hi"}), "model": model}
+    document["choices"][0]["finish_reason"] = reason
+    return chat_scene.body(document)
+
+
+def _chat_refusing(text: str, number: int) -> Behaviour:
+    pieces = [chunk_event("m", {"refusal": text}) for _ in range(number)]
+    return chat_scene.events(*pieces, sse_event(choice({})))
+
+
+def _anthropic_named(model: str, reason: str) -> Behaviour:
+    return anthropic_scene.body(
+        {**anthropic_scene.message({"type": "text", "text": "hi"}, reason=reason), "model": model}
+    )
+
+
+def _anthropic_refusing(text: str, number: int) -> Behaviour:
+    end = anthropic_scene.end("refusal")
+    end["delta"]["stop_details"] = {"type": "refusal", "explanation": text * number}
+    return anthropic_scene.events(anthropic_scene.start(), end)
+
+
+SERVERS = {
+    "anthropic": Server(
+        anthropic_scene.open_scene,
+        _anthropic_named,
+        _anthropic_refusing,
+        lambda words: anthropic_scene.fails(400, "invalid_request_error", words),
+    ),
+    "chat": Server(chat_scene.open_scene, _chat_named, _chat_refusing, lambda words: Failure(400, None, words)),
+}
+
+
+@pytest.fixture(params=sorted(SERVERS))
+def server(request: pytest.FixtureRequest) -> Server:
+    return SERVERS[request.param]
+
+
+@pytest.fixture
+async def scene(server: Server) -> AsyncIterator[Any]:
+    async with server.scene() as opened:
+        yield opened
+
+
+async def test_names_that_no_database_holds_are_cleaned(server: Server, scene: Any) -> None:
+    result = await scene.complete(server.named("m\ud800\0\n" + "x" * 1000, "st\ud800\0p"))
     assert result.model == "m" + "x" * 196
     assert result.stop_reason == "stp"
 
 
-async def test_a_document_that_swells_is_not_read(scene: Scene) -> None:
+async def test_a_document_that_swells_is_not_read(scene: Any) -> None:
     bomb = b'{"a":[' + b"{}," * 600_000 + b"{}]}"
     for failure in (
-        await scene.failure(body({"a": [{}] * 600_000})),
-        await scene.stream_failure(events(b"data: " + bomb + b"\n\n")),
+        await scene.failure(Raw((json.dumps({"a": [{}] * 600_000}).encode(),))),
+        await scene.stream_failure(Raw((b"data: " + bomb + b"\n\n",), headers=SSE_HEADERS)),
     ):
-        assert failure.kind is KINDS.OVERLOADED
+        assert failure.kind is ProviderErrorKind.OVERLOADED
         assert "holds too much" in failure.what
 
 
-async def test_an_endless_refusal_is_cut(scene: Scene) -> None:
-    pieces = [chunk_event("m", {"refusal": "no " * 500}) for _ in range(200)]
-    failure = await scene.stream_failure(events(*pieces, sse_event(choice({}))))
-    assert failure.kind is KINDS.REFUSED
+async def test_an_endless_refusal_is_cut(server: Server, scene: Any) -> None:
+    failure = await scene.stream_failure(server.refusing("no " * 500, 200))
+    assert failure.kind is ProviderErrorKind.REFUSED
     assert len(failure.what) < 2_000
 
 
@@ -41,7 +101,7 @@ async def test_an_endless_refusal_is_cut(scene: Scene) -> None:
     [KEY, quote(KEY, safe=""), base64.b64encode(KEY.encode()).decode(), KEY.encode().hex()],
     ids=["plain", "address", "base64", "hex"],
 )
-async def test_an_error_that_repeats_the_key_in_any_form_hides_it(scene: Scene, form: str) -> None:
-    failure = await scene.failure(Failure(400, None, f"you sent {form}!"))
+async def test_an_error_that_repeats_the_key_in_any_form_hides_it(server: Server, scene: Any, form: str) -> None:
+    failure = await scene.failure(server.failing(f"you sent {form}!"))
     assert form not in failure.what
     assert "[key]" in failure.what

@@ -59,6 +59,12 @@ async def test_the_request_as_it_is_sent() -> None:
     }
 
 
+async def test_tools_that_are_off_are_left_out() -> None:
+    async with open_scene() as scene:
+        await scene.complete(says("x"), tools=(SUM,), tools_off=True)
+    assert "tools" not in scene.server.requests[-1].document
+
+
 async def test_a_model_is_asked_once_what_it_holds() -> None:
     async with open_scene() as scene:
         await scene.complete(says("x"))

@@ -59,6 +59,16 @@ async def test_without_tools_none_are_mentioned() -> None:
     assert "tools" not in scene.server.requests[0].document
 
 
+async def test_tools_that_are_off_are_offered_and_not_to_be_chosen() -> None:
+    async with open_scene() as scene:
+        await scene.complete(Reply(), tools=(SUM,))
+        await scene.complete(Reply(), tools=(SUM,), tools_off=True)
+        await scene.complete(Reply(), tools_off=True)
+    on, off, none = (request.document for request in scene.server.requests)
+    assert off == {**on, "tool_choice": "none"}
+    assert not {"tools", "tool_choice"} & none.keys()
+
+
 async def test_text_and_several_calls_in_one_answer() -> None:
     behaviour = CallsTools(
         (("sum", '{"of": [1, 2]}'), ("sum", ""), ("sum", "[1]"), ("sum", '{"of": NaN}')), text="Let me see."

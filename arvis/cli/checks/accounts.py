@@ -13,7 +13,7 @@ from arvis.cli.checks.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.checks.scene import Scene
 from arvis.domain.errors import PERMANENT, ProviderErrorKind
 from arvis.domain.runs import Account
-from arvis.providers import google, ollama
+from arvis.providers import anthropic_prompt, google, ollama
 from arvis.providers.openai import VENDORS
 from arvis.runner import DEMO
 
@@ -23,6 +23,7 @@ _PATIENCE = 2.5
 _MOST_FAIL = 0.5
 _ADDRESSES = {
     **{name: vendor.base_url for name, vendor in VENDORS.items()},
+    "anthropic": anthropic_prompt.BASE_URL,
     "google": google.BASE_URL,
     "ollama": ollama.BASE_URL,
 }

@@ -9,3 +9,28 @@ VALUES (:account, :model, :until, :refusals, :kind, :at)
 ON CONFLICT (account, model) DO UPDATE
 SET until = excluded.until, refusals = excluded.refusals, kind = excluded.kind, at = excluded.at
 WHERE excluded.at >= rests.at;
+
+-- name: all_accounts
+-- Those that were entered in the product: a handful. Python sorts them, for databases disagree about letters.
+SELECT * FROM accounts;
+
+-- name: account_by_name
+SELECT * FROM accounts WHERE name = :name;
+
+-- name: add_account
+-- One of two that give the same name at the same moment is refused by the key.
+INSERT INTO accounts (
+    id, name, provider, model, models, sealed_key, base_url, priority, status, created_at, updated_at
+) VALUES (
+    :id, :name, :provider, :model, :models, :sealed_key, :base_url, :priority, :status, :now, :now
+)
+ON CONFLICT (name) DO NOTHING;
+
+-- name: update_account
+UPDATE accounts
+SET provider = :provider, model = :model, models = :models, sealed_key = :sealed_key, base_url = :base_url,
+    priority = :priority, status = :status, updated_at = :now
+WHERE id = :id;
+
+-- name: remove_account
+DELETE FROM accounts WHERE name = :name;

@@ -110,11 +110,13 @@ WHERE id = :id;
 -- name: add_usage
 INSERT INTO usage (
     id, execution_id, job_id, agent_id, account, provider, model, input_tokens, output_tokens, cached_tokens,
-    cost_micros, started_at, duration_ms, error, detail
+    cost_micros, started_at, duration_ms, error, detail, principal_id, client_id, written_tokens, priced
 ) VALUES (
     :id, :execution_id, :job_id, :agent_id, :account, :provider, :model, :input_tokens, :output_tokens,
-    :cached_tokens, :cost_micros, :started_at, :duration_ms, :error, :detail
-);
+    :cached_tokens, :cost_micros, :started_at, :duration_ms, :error, :detail, :principal_id, :client_id,
+    :written_tokens, :priced
+)
+ON CONFLICT (id) DO NOTHING;
 
 -- name: put_blob
 -- Only on PostgreSQL, whose processes share no folder; the same bytes are stored once.

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
 from arvis.domain.agents import Binding, Permission
 from arvis.domain.conversations import Conversation
 from arvis.domain.errors import StoreError
@@ -241,6 +242,46 @@ class RecordCases(TransactionCases):
         assert await store.read(lambda tx: tx.waits.next_due()) == NOW + 10
         open_in_lane = await store.read(lambda tx: tx.waits.open_in_lane("a", WaitKind.USER))
         assert [wait.id for wait in open_in_lane] == ["w2", "w3"]
+
+    # -- accounts and variables ----------------------------------------------------------------------------
+
+    async def test_an_account_comes_back_as_it_went_in(self, store: Store) -> None:
+        account = StoredAccount(
+            id="01B", name="main", provider="openai", model="m", models=("m", "ü"), sealed_key="v1.x.y",
+            base_url="http://127.0.0.1", priority=7, created_at=NOW, updated_at=NOW,
+        )  # fmt: skip
+        plain = replace(account, id="01A", name="Backup", models=(), sealed_key=None, base_url=None)
+        for added in (account, plain):
+            assert await store.write(lambda tx, one: tx.accounts.add(one, NOW), added)
+        assert await store.read(lambda tx: tx.accounts.all()) == [plain, account]
+        changed = replace(account, model="n", status=AccountStatus.DISABLED, sealed_key=None, priority=0)
+        await store.write(lambda tx: tx.accounts.update(changed, NOW + 5))
+        found = await store.read(lambda tx: tx.accounts.by_name("main"))
+        assert found == replace(changed, updated_at=NOW + 5)
+        assert [await store.write(lambda tx: tx.accounts.remove("main")) for _ in range(2)] == [True, False]
+        assert await store.read(lambda tx: tx.accounts.by_name("main")) is None
+
+    async def test_accounts_of_one_name_at_once_are_one_account(self, store: Store) -> None:
+        def script(tx: Transaction) -> bool:
+            return tx.accounts.add(StoredAccount(id=tx.new_id(), name="main", provider="demo", model="demo"), NOW)
+
+        assert (await asyncio.gather(*(store.write(script) for _ in range(16)))).count(True) == 1
+
+    async def test_a_variable_is_replaced_and_removed(self, store: Store) -> None:
+        for variable in (Variable("city", "Rome"), Variable("city", 'ü"\n', secret=True)):
+            await store.write(lambda tx, one: tx.variables.put(one, NOW), variable)
+        assert await store.read(lambda tx: tx.variables.get("city")) == Variable("city", 'ü"\n', True, NOW)
+        assert [await store.write(lambda tx: tx.variables.remove("city")) for _ in range(2)] == [True, False]
+        assert await store.read(lambda tx: tx.variables.get("city")) is None
+
+    async def test_variables_are_read_in_pages_that_leave_none_out(self, store: Store) -> None:
+        keys = {"A.b", "a.b", "a-b", "a_b", "z", "Z9", "é"}
+        for key in keys:
+            await store.write(lambda tx, key: tx.variables.put(Variable(key, key), NOW), key)
+        seen: list[str] = []
+        while page := await store.read(lambda tx, last: tx.variables.after(last, 2), seen[-1] if seen else ""):
+            seen += [variable.key for variable in page]
+        assert (len(seen), set(seen)) == (len(keys), keys)
 
     # -- small things --------------------------------------------------------------------------------------
 

@@ -1,0 +1,54 @@
+"""What a model writes, on its way to whoever watches: pieces put together, so that a fast model wakes nobody more often
+than a person can read (about ten times a second)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+#: Seconds between two deltas.
+INTERVAL = 0.1
+
+OnDelta = Callable[[int, str], None]
+
+
+class Coalescer:
+    """The first piece goes on at once, then what has come is sent together. `send` gets the text with its offset in
+    characters. A piece at offset 0 begins anew."""
+
+    def __init__(self, *, send: OnDelta, interval: float = INTERVAL) -> None:
+        self._send = send
+        self._interval = interval
+        self._offset = 0
+        self._pieces: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, offset: int, text: str) -> None:
+        if offset == 0 and (self._offset or self._pieces):
+            self._pieces.clear()
+            self._offset = 0
+        self._pieces.append(text)
+        if self._timer is None:
+            self._flush()
+
+    def close(self) -> None:
+        """Send what is left, and nothing later."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._send_all()
+
+    def _flush(self) -> None:
+        """The timer runs on while there is something to send."""
+        self._timer = None
+        if self._send_all():
+            self._timer = asyncio.get_running_loop().call_later(self._interval, self._flush)
+
+    def _send_all(self) -> bool:
+        if not self._pieces:
+            return False
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        self._send(self._offset, text)
+        self._offset += len(text)
+        return True

@@ -1,0 +1,101 @@
+"""The section `mcp` of `config.yaml`: servers of the Model Context Protocol whose tools agents may use."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+
+from arvis.config.sections import Section
+from arvis.config.values import Positive, Refused, SecretText, TextList, Url
+from arvis.domain.tools import Risk
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}", re.ASCII)
+#: What a header may hold: visible ASCII, and blanks between.
+_HEADER_VALUE = re.compile(r"[!-~]([ \t!-~]*[!-~])?", re.ASCII)
+
+
+def _command(value: object) -> object:
+    if isinstance(value, str):
+        raise Refused("must be a list: the program, then each argument", "Write for example [npx, -y, some-server].")
+    if isinstance(value, list):
+        return [str(part) if isinstance(part, int | float) and not isinstance(part, bool) else part for part in value]
+    return value
+
+
+def _has_program(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not value or not value[0].strip():
+        raise Refused("must begin with the program to run")
+    if any("\x00" in part for part in value):
+        raise Refused("must not hold NUL characters")
+    return value
+
+
+def _web_address(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise Refused("must be an address that starts with http:// or https://")
+    return value
+
+
+def _variables(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, text in value.items():
+        if not _VARIABLE.fullmatch(name):
+            raise Refused(f"names {name!r}, which is no name of an environment variable")
+        if "\x00" in text.get_secret_value():
+            raise Refused(f"holds a NUL character in {name}")
+    return value
+
+
+def _header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    for name, text in value.items():
+        if not _HEADER.fullmatch(name):
+            raise Refused(f"names {name!r}, which is no name of a header")
+        if not _HEADER_VALUE.fullmatch(text.get_secret_value()):
+            raise Refused(f"holds characters in {name} that a header cannot carry")
+    return value
+
+
+class McpServer(Section):
+    """One server: a program that speaks on its standard input and output, or an address. `env` and `headers` may hold
+    secrets. `tools` are those that may be used; none named: all. `risk` is that of its tools; what the server itself
+    says of them counts only with `trust_annotations`. `repeatable`: a call whose result was lost may be made again."""
+
+    name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
+    command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
+    url: Annotated[Url, AfterValidator(_web_address)] | None = None
+    env: Annotated[dict[str, SecretText], Field(default_factory=dict), AfterValidator(_variables)]
+    headers: Annotated[dict[str, SecretText], Field(default_factory=dict), AfterValidator(_header_lines)]
+    tools: TextList = ()
+    risk: Risk = Risk.WRITE
+    trust_annotations: bool = False
+    timeout_seconds: Annotated[Positive, Field(le=3600)] = 60
+    repeatable: bool = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            text = "must have exactly one of `command` and `url`"
+            raise Refused(text, "Name the program to run, or the address of a running server.")
+        if self.url is not None and self.env:
+            raise Refused("has `env`, which only a server with a `command` can be given", "Use `headers`.")
+        if self.command is not None and self.headers:
+            raise Refused("has `headers`, which only a server with a `url` can be sent", "Use `env`.")
+        return self
+
+    def secrets(self) -> frozenset[str]:
+        """What must not show anywhere."""
+        return frozenset(text.get_secret_value() for text in (*self.env.values(), *self.headers.values()))
+
+
+def _each_once(value: tuple[McpServer, ...]) -> tuple[McpServer, ...]:
+    for name, count in Counter(server.name for server in value).items():
+        if count > 1:
+            raise Refused(f"has {count} servers with the name {name}", "Give each server its own name.")
+    return value
+
+
+class Mcp(Section):
+    servers: Annotated[tuple[McpServer, ...], AfterValidator(_each_once)] = ()

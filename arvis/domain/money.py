@@ -1,0 +1,245 @@
+"""Money: what is spent on models and against which limits, and the clients who pay for answers (behaviour.md 1.11, 1.17).
+
+Amounts are whole millionths of a US dollar (`micros`), so that sums are exact. Days and months are those of a time zone,
+because people mean their own midnight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from zoneinfo import ZoneInfo
+
+MICROS = 1_000_000
+_MS = 1000
+
+
+def usd(micros: int) -> str:
+    """An amount for people: at least two digits behind the point, more only for what is smaller than a cent."""
+    whole = f"{abs(micros) / MICROS:.6f}".rstrip("0")
+    digits = max(2, len(whole.partition(".")[2]))
+    return f"{'-' if micros < 0 else ''}${abs(micros) / MICROS:.{digits}f}"
+
+
+# -- periods -----------------------------------------------------------------------------------------------
+
+
+def day_of(at: int, zone: str) -> str:
+    """The day of a time in ms, as `2026-11-22`."""
+    return _date(at, zone).isoformat()
+
+
+def month_of(at: int, zone: str) -> str:
+    """The month of a time in ms, as `2026-11`."""
+    return day_of(at, zone)[:7]
+
+
+def next_day(at: int, zone: str) -> int:
+    """When the day after begins, in ms."""
+    return start_of_day(_date(at, zone) + timedelta(days=1), zone)
+
+
+def next_month(at: int, zone: str) -> int:
+    """When the month after begins, in ms."""
+    return start_of_day(first_of_next_month(_date(at, zone)), zone)
+
+
+def first_of_next_month(day: date) -> date:
+    return (day.replace(day=28) + timedelta(days=4)).replace(day=1)
+
+
+def start_of_day(day: date, zone: str) -> int:
+    """Midnight in this zone, in ms."""
+    return round(datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(zone)).timestamp()) * _MS
+
+
+def _date(at: int, zone: str) -> date:
+    return datetime.fromtimestamp(at / _MS, ZoneInfo(zone)).date()
+
+
+# -- spending ----------------------------------------------------------------------------------------------
+
+
+class Budget(StrEnum):
+    """What can be used up. The first five are sums of money, each with a pot in the ledger; `turns` is the number of
+    questions that a stranger may ask in a day, `credit` what a prepaid client has left, `client_status` a client who is
+    not served just now."""
+
+    AGENT = "agent"
+    CLIENT = "client"
+    DAY = "day"
+    PRINCIPAL = "principal"
+    TURN = "turn"
+    TURNS = "turns"
+    CREDIT = "credit"
+    CLIENT_STATUS = "client_status"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pot:
+    """A row of the ledger: what was spent on one thing in one period. Their order is the order of locks."""
+
+    scope: Budget
+    period: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a pot holds. `calls` counts the tries that cost something."""
+
+    micros: int = 0
+    calls: int = 0
+    turns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingLimits:
+    """The limits of the configuration, in micros; None: no limit. Days and months are those of `zone`."""
+
+    daily: int | None = None
+    per_agent_daily: int | None = None
+    per_principal_daily: int | None = None
+    per_client_monthly: int | None = None
+    per_turn: int | None = None
+    stranger_daily_turns: int | None = None
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spender:
+    """Who is about to call a model. `execution_id` and `visit` name the reservation; `turn` is the execution at the root
+    of the turn, whose budget its children share. A `stranger` has a limit of turns as well."""
+
+    execution_id: str
+    visit: str
+    turn: str
+    job_id: str
+    agent_id: str | None = None
+    principal_id: str | None = None
+    client_id: str | None = None
+    stranger: bool = False
+
+    def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
+        """The rows that a call made now counts in."""
+        day = day_of(now, zone)
+        found = {Budget.DAY: Pot(Budget.DAY, day, ""), Budget.TURN: Pot(Budget.TURN, "", self.turn)}
+        if self.agent_id is not None:
+            found[Budget.AGENT] = Pot(Budget.AGENT, day, self.agent_id)
+        if self.principal_id is not None:
+            found[Budget.PRINCIPAL] = Pot(Budget.PRINCIPAL, day, self.principal_id)
+        if self.client_id is not None:
+            found[Budget.CLIENT] = Pot(Budget.CLIENT, month_of(now, zone), self.client_id)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The call may be made; so much is set aside for it."""
+
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """What is left is set aside for calls that are under way: ask again in a second or two."""
+
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True)
+class OverBudget:
+    """A budget is used up. `limit` and `spent` in micros (of `turns`: a number); `opens_at` in ms is when it is full
+    again, None where time does not help."""
+
+    budget: Budget
+    limit: int
+    spent: int
+    opens_at: int | None
+
+
+# -- clients -----------------------------------------------------------------------------------------------
+
+
+class ClientPlan(StrEnum):
+    """How a client pays: for each answer, by a fee that the owner charges each month, or in advance."""
+
+    PER_TASK = "per_task"
+    MONTHLY = "monthly"
+    PREPAID = "prepaid"
+
+
+class ClientStatus(StrEnum):
+    """A paused client is not served; of an archived one nothing is known any more where its people write."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Somebody who is served for money in the channels that are bound to them. An answer costs the price of a task plus
+    what its models cost, times `token_factor_milli` thousandths. `balance` is what was paid less what was charged;
+    `monthly_limit` bounds what models may cost in a month. Money in micros, times in ms."""
+
+    id: str
+    name: str
+    plan: ClientPlan = ClientPlan.PER_TASK
+    status: ClientStatus = ClientStatus.ACTIVE
+    price_per_task: int = 0
+    monthly_fee: int = 0
+    token_factor_milli: int = 0
+    balance: int = 0
+    monthly_limit: int | None = None
+    notes: str = ""
+    created_at: int = 0
+    updated_at: int = 0
+
+    def price_of(self, cost: int) -> int:
+        """What an answer is charged whose models cost this; who pays by the month pays for no task."""
+        task = 0 if self.plan is ClientPlan.MONTHLY else self.price_per_task
+        return task + round(cost * self.token_factor_milli / 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientChannel:
+    platform: str
+    channel: str
+
+
+class ChargeType(StrEnum):
+    TASK = "task"
+    SUBSCRIPTION = "subscription"
+    ADJUSTMENT = "adjustment"
+    PAYMENT = "payment"
+
+
+class ChargeStatus(StrEnum):
+    PENDING = "pending"
+    APPROVED = "approved"
+    PAID = "paid"
+    DISPUTED = "disputed"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One line of a client's account. A payment adds to the balance, every other type subtracts; an adjustment may be
+    negative, which is a credit."""
+
+    id: str
+    client_id: str
+    type: ChargeType
+    status: ChargeStatus
+    amount: int
+    description: str
+    created_at: int
+    message_id: str | None = None
+    execution_id: str | None = None
+
+    @property
+    def effect(self) -> int:
+        """What it does to the balance."""
+        return self.amount if self.type is ChargeType.PAYMENT else -self.amount

@@ -1,0 +1,223 @@
+"""The one way to addresses that users and models give: aiohttp behind `ports/fetcher.py` (reliability.md §5.6).
+
+A name is looked up once, every address found is judged, and the connection goes to these addresses and no others.
+It never follows a redirect without judging it anew, keeps no cookies, obeys no proxy and sends nothing of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from urllib.parse import urljoin
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from arvis.domain.errors import FetchFailed, FetchRefused
+from arvis.net.addresses import IPAddress, read_address
+from arvis.net.client import as_http_error
+from arvis.net.guard import Rules, Target, checked_addresses, read_rules, read_url
+from arvis.net.unpacking import ACCEPTED, Unpacker
+from arvis.ports.fetcher import Fetched
+from arvis.ports.http import HttpError
+
+#: What `getaddrinfo` gives and a socket is made for: family, type, protocol, canonical name, socket address.
+Peer = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
+#: Name and port -> addresses as text. Raises OSError when there are none.
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+#: Makes the socket that is connected to this peer next. Raises OSError.
+Dial = Callable[[Peer], socket.socket]
+
+_MOST_REDIRECTS = 3
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+#: Lookups that hang must not take the threads that others wait for.
+_LOOKUP_THREADS = 4
+_LONGEST_HEADER = 8190
+_MOST_HEADERS = 100
+_HEADERS = {
+    "User-Agent": "Arvis",
+    "Accept": "text/html, application/json;q=0.9, text/*;q=0.8, */*;q=0.5",
+    "Accept-Encoding": ACCEPTED,
+}
+
+
+@asynccontextmanager
+async def open_fetcher(*, allow: Iterable[str] = (), ports: Iterable[int] = (80, 443)) -> AsyncIterator[GuardedFetcher]:
+    """`allow` names what the operator excepts from the check, as `host` or `host:port`; `ports` what any public host
+    may be asked at. Raises `ConfigError` for an exception that cannot be read."""
+    rules = read_rules(allow=allow, ports=ports)
+    threads = ThreadPoolExecutor(max_workers=_LOOKUP_THREADS, thread_name_prefix="lookup")
+    try:
+        yield GuardedFetcher(rules=rules, resolve=system_resolver(threads))
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def system_resolver(threads: ThreadPoolExecutor) -> Resolve:
+    """The machine's own, asked in these threads."""
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        return [str(peer[4][0]) for peer in found]
+
+    return resolve
+
+
+def open_socket(peer: Peer) -> socket.socket:
+    return socket.socket(peer[0], peer[1], peer[2])
+
+
+class GuardedFetcher:
+    """`Fetcher`. `dial` makes every socket, so that whoever hands it in sees each address that is dialled;
+    `tls` replaces the machine's certificate authorities, never the check."""
+
+    def __init__(
+        self, *, rules: Rules, resolve: Resolve, dial: Dial = open_socket, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._dial = dial
+        self._tls = tls
+
+    async def fetch(self, url: str, *, max_bytes: int = 2_000_000, timeout: float = 15.0) -> Fetched:
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._follow(read_url(url, self._rules), max_bytes)
+        except TimeoutError:
+            raise FetchFailed(f"No complete answer came within {timeout:g} seconds.") from None
+        except HttpError as error:
+            raise FetchFailed(f"No answer came: {error}.") from None
+
+    async def _follow(self, target: Target, max_bytes: int) -> Fetched:
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = await self._ask(target, max_bytes)
+            if isinstance(answer, Fetched):
+                return answer
+            target = self._next(target, answer)
+        raise FetchFailed(f"The address was redirected more than {_MOST_REDIRECTS} times.")
+
+    def _next(self, target: Target, location: str) -> Target:
+        try:
+            joined = urljoin(target.url, location)
+        except ValueError:
+            raise FetchFailed(f"{target.host} redirects to something that is no address.") from None
+        following = read_url(joined, self._rules)
+        if (target.scheme, following.scheme) == ("https", "http"):
+            raise FetchRefused(f"{target.host} redirects from https to http, which is not followed.")
+        return following
+
+    async def _ask(self, target: Target, max_bytes: int) -> Fetched | str:
+        """The answer, or where it redirects to."""
+        addresses = await self._addresses(target)
+        async with self._session(target, addresses) as session:
+            with as_http_error(target.host):
+                response = await session.get(URL(target.url, encoded=True), headers=_HEADERS, allow_redirects=False)
+            try:
+                return _elsewhere(response) or await _read(response, target, max_bytes)
+            finally:
+                response.close()
+
+    async def _addresses(self, target: Target) -> tuple[IPAddress, ...]:
+        literal = read_address(target.host)
+        if literal is not None:
+            return (literal,)
+        try:
+            found = await self._resolve(target.host, target.port)
+        except (OSError, UnicodeError):
+            found = ()
+        addresses = checked_addresses(target, found)
+        if not addresses:
+            raise FetchFailed(f"The name {target.host} is not known.")
+        return addresses
+
+    def _session(self, target: Target, addresses: Collection[IPAddress]) -> aiohttp.ClientSession:
+        """For one exchange: a connection that is kept could outlive what was judged."""
+
+        def dial(peer: Peer) -> socket.socket:
+            if read_address(peer[4][0]) not in addresses:
+                raise OSError("the address was not checked")
+            return self._dial(peer)
+
+        connector = aiohttp.TCPConnector(
+            resolver=_Checked(host=target.host, addresses=addresses),
+            use_dns_cache=False,
+            force_close=True,
+            ssl=True if self._tls is None else self._tls,
+            socket_factory=dial,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(total=None),  # `fetch` has one for everything together
+            max_line_size=_LONGEST_HEADER,
+            max_field_size=_LONGEST_HEADER,
+            max_headers=_MOST_HEADERS,
+        )
+
+
+class _Checked(AbstractResolver):
+    """Knows one name, and the addresses that were found and judged before."""
+
+    def __init__(self, *, host: str, addresses: Collection[IPAddress]) -> None:
+        self._host = host
+        self._addresses = addresses
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        if host != self._host:
+            raise OSError("another name than the one that was checked")
+        return [_result(host, address, port) for address in self._addresses if family in _families(address)]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _families(address: IPAddress) -> tuple[int, int]:
+    return socket.AF_UNSPEC, socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004 IPv4
+
+
+def _result(host: str, address: IPAddress, port: int) -> ResolveResult:
+    return ResolveResult(
+        hostname=host,
+        host=str(address),
+        port=port,
+        family=_families(address)[1],
+        proto=socket.IPPROTO_TCP,
+        flags=socket.AI_NUMERICHOST,
+    )
+
+
+def _elsewhere(response: aiohttp.ClientResponse) -> str | None:
+    """Where the answer redirects to. The client hands bytes that are no ASCII on as surrogates."""
+    location = response.headers.get("Location") if response.status in _REDIRECTS else None
+    return location and location.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+async def _read(response: aiohttp.ClientResponse, target: Target, max_bytes: int) -> Fetched:
+    """The answer with as much of its body as is wanted."""
+    if response.status == HTTPStatus.SWITCHING_PROTOCOLS:
+        raise FetchFailed(f"{target.host} wants to speak something else than HTTP.")
+    unpacker = Unpacker(encoding=",".join(response.headers.getall("Content-Encoding", [])), limit=max_bytes)
+    with as_http_error(target.host):
+        async for chunk in response.content.iter_any():
+            unpacker.feed(chunk)
+            if unpacker.full:
+                break
+    return Fetched(
+        url=target.url,
+        status=response.status,
+        content_type=response.content_type.lower() if "Content-Type" in response.headers else "",
+        charset=response.charset,
+        body=unpacker.finish(),
+        truncated=unpacker.full,
+    )

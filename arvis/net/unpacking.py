@@ -1,0 +1,78 @@
+"""Bodies of answers, unpacked piece by piece within bounds: what is packed small may be endless (reliability.md §5.6).
+
+Only the packings that are asked for are understood, once: anything else is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from arvis.domain.errors import FetchFailed
+
+#: What to say to servers.
+ACCEPTED = "gzip, deflate"
+#: Below this many bytes nobody counts the ratio: a small page may well be full of blanks.
+_FREE = 65_536
+_LARGEST_RATIO = 20
+_LARGEST = 50_000_000
+_PIECE = 65_536
+#: The low four bits of the first byte tell deflate inside zlib's wrapping from the bare kind that some servers send.
+_ZLIB_METHOD = 8
+
+
+class Unpacker:
+    """Collects at most `limit` bytes of a body. `full`: there is more than that, and nothing more is taken.
+
+    `feed` and `finish` raise `FetchFailed`."""
+
+    def __init__(self, *, encoding: str, limit: int) -> None:
+        self._encoding = encoding.strip().lower()
+        if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
+            raise FetchFailed("The answer is packed in a way that was not asked for.")
+        self._packed = self._encoding not in {"", "identity"}
+        self._limit = min(limit, _LARGEST)
+        self._inflater: zlib._Decompress | None = None
+        self._taken = 0
+        self._body = bytearray()
+
+    @property
+    def full(self) -> bool:
+        return len(self._body) > self._limit
+
+    def feed(self, chunk: bytes) -> None:
+        if not self._packed:
+            self._body += chunk[: self._limit + 1 - len(self._body)]
+            return
+        if self._taken > self._limit + _FREE:
+            raise FetchFailed("The answer is packed so that it grows instead of shrinking.")
+        inflater = self._inflater = self._inflater or _inflater(self._encoding, chunk)
+        while chunk and not self.full and not inflater.eof:
+            before = len(chunk)
+            self._body += _inflate(inflater, chunk, min(_PIECE, self._limit + 1 - len(self._body)))
+            chunk = inflater.unconsumed_tail
+            self._taken += before - len(chunk)
+            self._check_ratio()
+
+    def finish(self) -> bytes:
+        """The body, after the last piece or once it is full."""
+        if self._inflater is not None and not self._inflater.eof and not self.full:
+            raise FetchFailed("The answer broke off before its end.")
+        return bytes(self._body[: self._limit])
+
+    def _check_ratio(self) -> None:
+        if len(self._body) > max(_FREE, _LARGEST_RATIO * self._taken):
+            raise FetchFailed(f"The answer grows more than {_LARGEST_RATIO} times when it is unpacked.")
+
+
+def _inflater(encoding: str, start: bytes) -> zlib._Decompress:
+    if encoding != "deflate":
+        return zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    wrapped = start[0] & 0x0F == _ZLIB_METHOD
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+
+
+def _inflate(inflater: zlib._Decompress, chunk: bytes, room: int) -> bytes:
+    try:
+        return inflater.decompress(chunk, room)
+    except zlib.error:
+        raise FetchFailed("The answer is damaged: it cannot be unpacked.") from None

@@ -1,0 +1,76 @@
+"""The repositories of money in a transaction: the ledger of what models cost, and clients with their charges.
+
+Amounts are micros (millionths of a US dollar), times integer milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Pot, Spent
+
+
+class Spending(Protocol):
+    """The ledger. Whoever changes pots or reservations holds the pots first, in their order."""
+
+    def get(self, pot: Pot) -> Spent: ...
+
+    def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
+        """What these pots hold, which nobody else changes before this commit. To be given in order."""
+        ...
+
+    def book(self, pot: Pot, more: Spent) -> None:
+        """Add to a pot; the first one makes it."""
+        ...
+
+    def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
+        """What is set aside in a pot and has not expired, without the reservation of this execution and visit."""
+        ...
+
+    def reserve(self, pots: Sequence[Pot], execution_id: str, visit: str, micros: int, expires_at: int) -> None:
+        """Set aside in each pot, in the place of what this visit had set aside before."""
+        ...
+
+    def release(self, execution_id: str, visit: str) -> None: ...
+
+    def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
+        """Delete up to `limit` rows each of: turns that began before the first one to stay, days of agents and people
+        before this one, reservations that expired. How many. Sums of whole days and of clients stay for ever."""
+        ...
+
+
+class Clients(Protocol):
+    def get(self, client_id: str) -> Client | None: ...
+
+    def by_name(self, name: str) -> Client | None: ...
+
+    def at(self, platform: str, channel: str) -> Client | None:
+        """The client whose people write in this channel, unless archived."""
+        ...
+
+    def add(self, client: Client) -> bool:
+        """False when there is one of this name."""
+        ...
+
+    def update(self, client: Client) -> None:
+        """Write back all but id, balance and the time of making."""
+        ...
+
+    def channels(self, client_id: str) -> Sequence[ClientChannel]: ...
+
+    def bind(self, client_id: str, channel: ClientChannel, now: int) -> None:
+        """Give a channel to a client, whosever it was."""
+        ...
+
+    def unbind(self, client_id: str, channel: ClientChannel) -> bool:
+        """False when it is not theirs."""
+        ...
+
+    def charge(self, charge: Charge) -> bool:
+        """Add a line and move the balance with it; False, and nothing changes, when its turn was charged before."""
+        ...
+
+    def set_charge_status(self, client_id: str, charge_id: str, status: ChargeStatus) -> bool:
+        """False when there is no such charge of this client."""
+        ...

@@ -1,0 +1,149 @@
+"""Programs in a group of their own, fed and read within bounds, and ended with all that they started.
+
+Each runs below a guard (`programs_guard.py`), which ends everything at once when the pipe that this process holds is
+closed: by the time limit, by a cancellation, or by the death of this process (reliability.md H22).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
+
+_GUARD = Path(__file__).with_name("programs_guard.py")
+_PIECE = 65_536
+
+#: Processes of one program at a time.
+MAX_PROCESSES = 256
+
+#: Seconds that the guard has to end everything.
+_GRACE = 5.0
+
+
+class GuardedPrograms:
+    """`Programs`, with `MAX_PROCESSES` for each."""
+
+    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
+        program = shutil.which(task.argv[0], path=task.environment.get("PATH", os.defpath))
+        if program is None:
+            raise ToolError(f"The program {task.argv[0]} is not installed.", code=PROGRAM_MISSING)
+        return await run_guarded([program, *task.argv[1:]], task, on_stdout=on_stdout)
+
+
+async def run_guarded(
+    argv: Sequence[str],
+    task: Task,
+    *,
+    descriptors: Sequence[int] = (),
+    on_stdout: Callable[[bytes], None] | None = None,
+) -> Finished:
+    """Run `argv`, with all else as the task says; it inherits the `descriptors`. Raises `ToolError` when it cannot be
+    started, and whatever `on_stdout` raises."""
+    out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
+    with closing(_Lifeline()) as lifeline:
+        process = await _start(argv, task, lifeline.end, descriptors)
+        talk = _talk(process, task.stdin, out, err)
+        try:
+            _, late = await asyncio.wait(talk, timeout=task.timeout, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            lifeline.close()
+            await asyncio.shield(_settle(process, talk))
+    for part in talk:
+        if not part.cancelled():
+            part.result()
+    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    return Finished(code, bytes(out.data), bytes(err.data), timed_out=bool(late), truncated=out.cut or err.cut)
+
+
+class _Lifeline:
+    """A pipe whose far `end` a guard inherits; it reads the end of it when this process closes it or dies."""
+
+    def __init__(self) -> None:
+        self.end, self._held = os.pipe()
+
+    def close(self) -> None:
+        for descriptor in (self.end, self._held):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.end = self._held = -1
+
+
+async def _start(argv: Sequence[str], task: Task, lifeline: int, descriptors: Sequence[int]) -> Process:
+    guard = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(lifeline), str(task.memory), str(MAX_PROCESSES)]
+    try:
+        return await asyncio.create_subprocess_exec(
+            *guard,
+            *argv,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=task.folder,
+            env=dict(task.environment),
+            start_new_session=True,
+            pass_fds=(lifeline, *descriptors),
+        )
+    except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in an argument
+        raise ToolError("The program could not be started.", why=str(error)) from None
+
+
+def _talk(process: Process, stdin: bytes, out: _Kept, err: _Kept) -> list[asyncio.Task[None]]:
+    parts: list[Coroutine[Any, Any, None]] = [_wait(process)]
+    if process.stdin and process.stdout and process.stderr:
+        parts += [_feed(process.stdin, stdin), out.keep(process.stdout), err.keep(process.stderr)]
+    return [asyncio.create_task(part) for part in parts]
+
+
+class _Kept:
+    """The beginning of a stream; the rest is read and dropped, so that the program neither stops nor fills us up."""
+
+    def __init__(self, most: int, on_piece: Callable[[bytes], None] | None = None) -> None:
+        self.data = bytearray()
+        self.cut = False
+        self._most = most
+        self._on_piece = on_piece
+
+    async def keep(self, stream: asyncio.StreamReader) -> None:
+        while piece := await stream.read(_PIECE):
+            if self._on_piece is not None:
+                self._on_piece(piece)
+                continue
+            room = self._most - len(self.data)
+            self.cut = self.cut or len(piece) > room
+            self.data += piece[:room]
+
+
+async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
+    """A program need not read what it is given."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        for start in range(0, len(stdin), _PIECE):
+            writer.write(stdin[start : start + _PIECE])
+            await writer.drain()
+    writer.close()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        await writer.wait_closed()
+
+
+async def _wait(process: Process) -> None:
+    await process.wait()
+
+
+async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
+    """To the end of the guard, which by now has no lifeline; it needs help only if something stopped it."""
+    _, late = await asyncio.wait(talk, timeout=_GRACE)
+    if late and process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, late = await asyncio.wait(talk, timeout=_GRACE)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*talk, return_exceptions=True)

@@ -1,0 +1,183 @@
+"""Programs behind walls: bubblewrap gives each a file system, a network and process numbers of its own.
+
+What is not named here does not exist inside. `/proc` is read-only there: to the kernel a daemon that runs as root is
+root inside, too, whatever its number there, and root may write the machine's settings in `/proc/sys`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import WORKSPACE, Finished, Task
+from arvis.process.programs import MAX_PROCESSES, run_guarded
+
+#: The system's programs; where these are links into /usr they are made as links.
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_NETWORK_SETTINGS = (
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/ca-certificates",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust/extracted",
+)
+
+#: Inside, the user has this number and a name, whoever runs the daemon.
+_USER = 1000
+_PASSWD = f"arvis:x:{_USER}:{_USER}::/tmp:/bin/sh\n"
+_GROUP = f"arvis:x:{_USER}:\n"
+
+_NAMESPACES = (
+    "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+    "--clearenv",
+)
+_IDENTITY = ("--uid", str(_USER), "--gid", str(_USER), "--hostname", "sandbox", "--cap-drop", "ALL")
+_ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108 (as above)
+
+#: Bytes of one file, and of all files in memory.
+_LARGEST_FILE = 268_435_456
+_SCRATCH = 67_108_864
+
+#: A shell's way to say that a signal ended its program.
+_SIGNALS = range(129, 193)
+
+_ALLOW = (
+    "Allow user namespaces: sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone; in a container, a "
+    "security profile that permits them; on Ubuntu 24.04 an AppArmor profile for bwrap."
+)
+_FIXES = {"namespace": _ALLOW, "nknown option": "Install bubblewrap 0.8 or newer."}
+_INSTALL = "Install it: apt-get install bubblewrap."
+
+
+class Bubblewrap:
+    """`Sandbox` by bwrap. `hidden` are folders that no program may see, even where they lie inside one that it may
+    (the data folder); the task's own folder may lie in one of them."""
+
+    def __init__(self, *, hidden: Sequence[Path] = (), program: str = "bwrap") -> None:
+        self._hidden = tuple(folder.resolve() for folder in hidden)
+        self._program = program
+        self._lock = asyncio.Lock()
+        self._probed = False
+        self._refusal: str | None = None
+
+    async def refusal(self) -> str | None:
+        async with self._lock:
+            if not self._probed:
+                self._refusal = await self._probe()
+                self._probed = True
+        return self._refusal
+
+    async def run(self, task: Task) -> Finished:
+        reason = await self.refusal()
+        if reason is not None:
+            raise ToolError(reason)
+        return await self._run(task)
+
+    async def _probe(self) -> str | None:
+        """By running a program that does nothing, with everything that a real one gets."""
+        if shutil.which(self._program) is None:
+            return f"Programs cannot be run here: bubblewrap is missing. {_INSTALL}"
+        try:
+            with TemporaryDirectory() as folder:
+                finished = await self._run(Task(["true"], Path(folder), timeout=10.0))
+        except ToolError as error:
+            return f"Programs cannot be run here: {error.why or error.what}"
+        if finished.exit_code == 0:
+            return None
+        words = " ".join(finished.stderr.decode("utf-8", "replace").split())[:300] or "it did not say why"
+        fix = next(
+            (fix for sign, fix in _FIXES.items() if sign in words), "See that bwrap works for the daemon's user."
+        )
+        return f"Programs cannot be run here: the sandbox does not start ({words}). {fix}"
+
+    async def _run(self, task: Task) -> Finished:
+        if not task.folder.is_dir():
+            raise ToolError(f"The folder of the program is not there: {task.folder.name}.")
+        with ExitStack() as stack:
+            passwd, group = (_in_memory(stack, text) for text in (_PASSWD, _GROUP))
+            options = [
+                *_NAMESPACES,
+                *(["--share-net"] if task.network else []),
+                *_IDENTITY,
+                *self._walls(task, passwd, group),
+                *_environment(task.environment),
+            ]
+            # Not as arguments: every user of the machine reads those, and the program itself.
+            arguments = _in_memory(stack, "".join(f"{option}\0" for option in options))
+            argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
+            inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
+            finished = await run_guarded(argv, inside, descriptors=(passwd, group, arguments))
+        code = finished.exit_code
+        return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
+
+    def _walls(self, task: Task, passwd: int, group: int) -> Iterator[str]:
+        """The file system: parents before what lies in them, and closed when all is in place."""
+        seen = [Path(path) for path in _SYSTEM if Path(path).is_dir()]
+        seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
+        yield from _places(seen, task.readable, self._hidden)
+        yield from ("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group")
+        yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+        for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox, seen by nobody else)
+            yield from ("--perms", "0700", "--size", str(_SCRATCH), "--tmpfs", scratch)
+        yield from ("--bind", str(task.folder.resolve()), WORKSPACE, "--chdir", WORKSPACE, "--remount-ro", "/")
+
+
+def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
+    """What may be read. A hidden folder is covered where it would be seen, and what is readable in it shows again."""
+    asked = {path.resolve() for path in readable}
+    shown = asked | {path for path in system if not path.is_symlink()}
+    covered = {
+        path
+        for path in hidden
+        if path.is_dir() and path not in shown and any(path.is_relative_to(place) for place in shown)
+    }
+    for path in sorted(shown | covered, key=lambda path: len(path.parts)):
+        yield from ("--tmpfs", str(path)) if path in covered else ("--ro-bind-try", str(path), str(path))
+    for path in (*system, *readable):
+        if path.is_symlink() and path not in shown:
+            target = path.readlink() if path in system else path.resolve()
+            yield from ("--symlink", str(target), str(path))
+
+
+def _environment(asked: Mapping[str, str]) -> Iterator[str]:
+    for name, value in {**_ENVIRONMENT, **asked}.items():
+        # One option ends where a NUL stands: what follows it would be another.
+        if "\0" in name + value or "=" in name or not name:
+            raise ToolError("A name or a value in the program's environment cannot be used.")
+        yield from ("--setenv", name, value)
+
+
+def _limits(task: Task) -> list[str]:
+    """Set inside: outside, the number of processes would count all those of the daemon's user."""
+    figures = {
+        "as": task.memory,
+        "cpu": int(task.timeout) + 1,
+        "nproc": MAX_PROCESSES,
+        "fsize": _LARGEST_FILE,
+        "core": 0,
+    }
+    return ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in figures.items()), "--"]
+
+
+def _in_memory(stack: ExitStack, text: str) -> int:
+    """A file without a name that holds `text`."""
+    descriptor = os.memfd_create("arvis")
+    stack.callback(os.close, descriptor)
+    os.write(descriptor, os.fsencode(text))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

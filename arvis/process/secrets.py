@@ -1,0 +1,190 @@
+"""Secrets at rest: sealed with a key that lies beside the database and never in it (docs/adr/0015).
+
+The library is loaded, and the key made, when something is first sealed or opened: most processes never do either.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arvis.domain.errors import ConfigError, SecretLost
+
+KEY_BYTES = 32
+
+_VERSION = "v1"
+_PRIVATE_FILE = 0o600
+_MAX_FILE = 4096
+
+#: A shorter text is known to everybody, and a log without it could not be read.
+_SHORTEST_SECRET = 4
+
+_NEW_KEY = "python3 -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+_SHARING = "Processes that share a PostgreSQL database share no folder: give each the same key with `secrets_key`."
+
+
+def secrets_key_file(folder: Path) -> Path:
+    """Where a key lies that the configuration does not give. It is in no backup."""
+    return folder / "secrets.key"
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    data: bytes = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells keys apart and says nothing about them."""
+        return hashlib.blake2b(self.data, digest_size=4, person=b"arvis-secrets").hexdigest()
+
+
+class SealedBox:
+    """`SecretBox` with libsodium's secret box (XSalsa20 and Poly1305). Any thread may call.
+
+    `file` holds the key, which is made when something is first sealed; `given` is the key of the configuration in base
+    64, and then no file is looked at. `tell` hears every secret that passes, for the filter of the logs; `random_bytes`
+    makes keys. Raises `ConfigError` for a given key that is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        file: Path,
+        given: str | None,
+        tell: Callable[[Iterable[str]], None],
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._file = file
+        self._tell = tell
+        self._random_bytes = random_bytes
+        self._guard = threading.Lock()
+        self._is_given = given is not None
+        self._key = None if given is None else _given_key(given)
+
+    def seal(self, text: str) -> str:
+        """`v1.FINGERPRINT.BASE64`. Raises `ConfigError` when a new key cannot be kept."""
+        from nacl.secret import SecretBox  # noqa: PLC0415 - see the module's docstring
+
+        key = self._key_to_seal()
+        self._pass_on(text)
+        sealed = base64.urlsafe_b64encode(SecretBox(key.data).encrypt(text.encode())).decode()
+        return f"{_VERSION}.{key.fingerprint}.{sealed}"
+
+    def open(self, sealed: str) -> str:
+        from nacl.exceptions import CryptoError  # noqa: PLC0415 - see the module's docstring
+        from nacl.secret import SecretBox  # noqa: PLC0415
+
+        version, _, rest = sealed.partition(".")
+        fingerprint, _, data = rest.partition(".")
+        if version != _VERSION:
+            raise _lost("it was sealed by another version of Arvis", "Start the newest version, or enter it again.")
+        key = self._key_to_open(fingerprint)
+        try:
+            text = SecretBox(key.data).decrypt(base64.b64decode(data, altchars=b"-_", validate=True)).decode()
+        except (binascii.Error, ValueError, CryptoError):
+            raise _lost("it was changed since it was sealed", "Enter it again, or restore a backup.") from None
+        self._pass_on(text)
+        return text
+
+    def _pass_on(self, text: str) -> None:
+        if len(text) >= _SHORTEST_SECRET:
+            self._tell([text])
+
+    def _key_to_seal(self) -> _Key:
+        with self._guard:
+            if self._key is None:
+                self._key = _key_in(self._file) or _kept(_Key(self._random_bytes(KEY_BYTES)), self._file)
+            return self._key
+
+    def _key_to_open(self, fingerprint: str) -> _Key:
+        with self._guard:
+            if self._key is None:
+                self._key = _key_in(self._file)
+            key = self._key
+        if key is not None and key.fingerprint == fingerprint:
+            return key
+        here = f"the key here is {key.fingerprint}" if key is not None else "there is no key here"
+        raise _lost(f"it was sealed with the key {fingerprint}, and {here}", self._way_back())
+
+    def _way_back(self) -> str:
+        if self._is_given:
+            return f"Give the key that sealed it with `secrets_key`, or enter it again. {_SHARING}"
+        return f"Put {self._file} back as it was, or enter it again. {_SHARING}"
+
+
+def _given_key(text: str) -> _Key:
+    key = _decoded(text)
+    if key is None:
+        raise ConfigError(
+            "The configuration cannot be used: `secrets_key` is no key",
+            why=f"{KEY_BYTES} bytes in base 64 are expected.",
+            fix=f"Make one with {_NEW_KEY}, or take the content of another process's secrets.key.",
+        )
+    return key
+
+
+def _decoded(text: str) -> _Key | None:
+    try:
+        data = base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return _Key(data) if len(data) == KEY_BYTES else None
+
+
+def _key_in(file: Path) -> _Key | None:
+    """The key in a file, None where there is none; a link is never followed."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, encoding="ascii", errors="replace") as kept:
+            text = kept.read(_MAX_FILE)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        fix = f"Let the user that runs Arvis read {file}. {_SHARING}"
+        raise _lost(f"its key {file} cannot be read: {error.strerror or error}", fix) from error
+    key = _decoded(text)
+    if key is None:
+        raise _lost(f"{file} holds no key", f"Put the right file back, or remove it to begin anew. {_SHARING}")
+    return key
+
+
+def _kept(key: _Key, file: Path) -> _Key:
+    """A fresh key, on disk under its name before anything is sealed with it: what it sealed would be lost with it. The
+    lock on the data folder keeps other processes away."""
+    fresh = file.with_name(f"{file.name}.new")
+    try:
+        with suppress(FileNotFoundError):
+            fresh.unlink()
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE)
+        with os.fdopen(descriptor, "w", encoding="ascii") as out:
+            out.write(base64.b64encode(key.data).decode() + "\n")
+            out.flush()
+            os.fsync(out.fileno())
+        fresh.replace(file)
+        _sync(file.parent)
+    except OSError as error:
+        raise ConfigError(
+            f"The key for secrets cannot be kept in {file}",
+            why=f"{error.strerror or error}.",
+            fix="Let this user write there, or give a key with `secrets_key`.",
+        ) from error
+    return key
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lost(why: str, fix: str) -> SecretLost:
+    return SecretLost("A stored secret cannot be opened", why=f"{why[0].upper()}{why[1:]}.", fix=fix)

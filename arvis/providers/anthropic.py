@@ -1,0 +1,63 @@
+"""Anthropic's models, and servers that speak the messages format, by the vendor's SDK.
+
+It makes exactly one call: waiting, trying again and choosing another account are the runner's work. Importing this
+module takes seconds and memory, so nothing does but the entry point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.providers.anthropic_answer import Answer, failure
+from arvis.providers.anthropic_prompt import document_of
+from arvis.providers.anthropic_sdk import SdkExchange
+from arvis.providers.exchange import Answered, Broken, ended_early
+from arvis.providers.reply import ReplyText
+
+
+def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> AnthropicProvider:  # noqa: ARG001 - the SDK has a client of its own
+    """The entry point."""
+    return AnthropicProvider(name=name, exchange=SdkExchange(clock=clock, timeouts=timeouts, failure=failure))
+
+
+class AnthropicProvider:
+    """A `StreamingProvider` that keeps connections: `aclose` ends them."""
+
+    def __init__(self, *, name: str, exchange: SdkExchange) -> None:
+        self.name = name
+        self._exchange = exchange
+
+    async def aclose(self) -> None:
+        await self._exchange.aclose()
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
+
+    async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
+        document = document_of(request, request.model or account.model)
+        async with self._exchange.post(account, document, stream=stream, max_bytes=request.max_bytes) as answered:
+            if stream and "json" not in answered.content_type:
+                await _read_stream(answered, answer, reply)
+            else:
+                answer.take(await answered.document())
+        return answer.result(request)
+
+
+async def _read_stream(answered: Answered, answer: Answer, reply: ReplyText) -> None:
+    try:
+        async for document in answered.events():
+            if not answer.take(document):
+                break
+    except Broken as error:
+        if not answer.finished:
+            raise ended_early(answer.account, str(error)) from None
+    # A reply that is as long as it may be was left before its end.
+    if not answer.finished and not reply.truncated:
+        raise ended_early(answer.account, "no end was marked")

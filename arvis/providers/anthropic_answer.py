@@ -1,0 +1,200 @@
+"""Reading what the messages format answers: one whole message, or the events of a stream.
+
+Nothing in a document is trusted to have the promised type: a wrong one is an unreadable answer and never a crash.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.providers import failures
+from arvis.providers.calls import CallDrafts
+from arvis.providers.reply import ReplyText, printable, token_count
+
+_ENDS: Mapping[str, str] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+}
+
+_LONGEST_NAME = 200
+_LONGEST_REFUSAL = 1_000
+
+_BY_TYPE: Mapping[str, ProviderErrorKind] = {
+    "authentication_error": ProviderErrorKind.AUTH,
+    "permission_error": ProviderErrorKind.AUTH,
+    "billing_error": ProviderErrorKind.QUOTA,
+    "rate_limit_error": ProviderErrorKind.RATE_LIMIT,
+    "overloaded_error": ProviderErrorKind.OVERLOADED,
+    "api_error": ProviderErrorKind.OVERLOADED,
+    "timeout_error": ProviderErrorKind.TIMEOUT,
+    "request_too_large": ProviderErrorKind.TOO_LONG,
+    "invalid_request_error": ProviderErrorKind.BAD_REQUEST,
+    "not_found_error": ProviderErrorKind.BAD_REQUEST,
+}
+
+#: What the vendor says in words only, under the type of a bad request.
+_TOO_LONG = re.compile(r"prompt is too long|exceeds? (?:the )?context|context (?:limit|window|length)", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"credit balance|usage limits?|spend(?:ing)? limit", re.IGNORECASE)
+
+
+class Answer:
+    """One answer while its documents arrive. `finished` is True once a reason for the end was given."""
+
+    def __init__(self, *, reply: ReplyText, account: Account, max_bytes: int) -> None:
+        self.account = account
+        self.finished = False
+        self._reply = reply
+        self._calls = CallDrafts(account=account, max_bytes=max_bytes)
+        self._model: str | None = None
+        self._usage: dict[str, int] = {}
+        self._stop_reason = "end"
+
+    def take(self, document: object) -> bool:
+        """Read the next document. False when nothing more is to be read: the message is over, or as large as it may
+        be. Raises `ProviderError` for an error, a refusal or a wrong type."""
+        if not isinstance(document, Mapping):
+            raise failures.unreadable(self.account, "it is not an object")
+        if document.get("type") == "message":
+            self._take_message(document)
+            return False
+        return self._take_event(document)
+
+    def result(self, request: RunRequest) -> RunResult:
+        """What is read from the vendor's cache or put into it is not in its count of the input, but is input."""
+        read, written = self._usage.get("cache_read_input_tokens", 0), self._usage.get("cache_creation_input_tokens", 0)
+        plain = self._usage.get("input_tokens")
+        return self._reply.result(
+            request,
+            self.account,
+            model=self._model,
+            input_tokens=None if plain is None else plain + read + written,
+            output_tokens=self._usage.get("output_tokens"),
+            stop_reason="tool_calls" if self._calls else self._stop_reason,
+            calls=self._calls.result(),
+            cached_tokens=read,
+            written_tokens=written,
+        )
+
+    def _take_event(self, document: Mapping[str, object]) -> bool:
+        match document:
+            case {"type": "message_start", "message": Mapping() as message}:
+                self._note(message)
+            case {"type": "content_block_start", "index": int(index), "content_block": Mapping() as block}:
+                return self._take_block(index, block)
+            case {"type": "content_block_delta", "index": int(index), "delta": Mapping() as delta}:
+                return self._take_delta(index, delta)
+            case {"type": "message_delta", "delta": Mapping() as delta}:
+                self._count(document.get("usage"))
+                self._end(delta)
+            case {"type": "message_stop"}:
+                return False
+            case {"type": "error"}:
+                error = document.get("error")
+                raise _refined(error, failures.from_error_object(self.account, error))
+            case {"type": "message_start" | "content_block_start" | "content_block_delta" | "message_delta" as name}:
+                raise failures.unreadable(self.account, f"its {name} has a wrong type")
+            case {"type": str()}:
+                return True  # a ping, the end of a block, or what was added later
+            case _:
+                raise failures.unreadable(self.account, "it is no message")
+        return True
+
+    def _take_message(self, message: Mapping[str, object]) -> None:
+        self._note(message)
+        blocks = message.get("content")
+        if not isinstance(blocks, list):
+            raise failures.unreadable(self.account, "its content has a wrong type")
+        for index, block in enumerate(blocks):
+            if not isinstance(block, Mapping):
+                raise failures.unreadable(self.account, "its content has a wrong type")
+            self._take_block(index, block)
+        self._end(message)
+
+    def _note(self, message: Mapping[str, object]) -> None:
+        match message.get("model"):
+            case str(model) if model:
+                self._model = printable(model, _LONGEST_NAME) or None
+        self._count(message.get("usage"))
+
+    def _count(self, usage: object) -> None:
+        """Counts of a stream are cumulative: the last one holds."""
+        for name, value in usage.items() if isinstance(usage, Mapping) else ():
+            if (count := token_count(value)) is not None:
+                self._usage[str(name)] = count
+
+    def _take_block(self, index: int, block: Mapping[str, object]) -> bool:
+        match block:
+            case {"type": "text", "text": str(text)}:
+                return self._reply.add(text)
+            case {"type": "tool_use", "id": str(id_), "name": str(name)}:
+                written = block.get("input")
+                arguments = "" if written in (None, {}) else json.dumps(written, ensure_ascii=False)
+                self._calls.add(index, id=id_, name=name, arguments=arguments)
+                return True
+            case {"type": "text" | "tool_use"}:
+                raise failures.unreadable(self.account, "its content has a wrong type")
+            case _:
+                return True  # what a model thinks aloud, or nothing that was asked for
+
+    def _take_delta(self, index: int, delta: Mapping[str, object]) -> bool:
+        match delta:
+            case {"type": "text_delta", "text": str(text)}:
+                return self._reply.add(text)
+            case {"type": "input_json_delta", "partial_json": str(piece)}:
+                self._calls.add(index, arguments=piece)
+                return True
+            case {"type": "text_delta" | "input_json_delta"}:
+                raise failures.unreadable(self.account, "its content has a wrong type")
+            case _:
+                return True
+
+    def _end(self, ended: Mapping[str, object]) -> None:
+        match ended.get("stop_reason"):
+            case None:
+                return
+            case "refusal":
+                raise self._refused(ended.get("stop_details"))
+            case str(reason):
+                self.finished = True
+                self._stop_reason = _ENDS.get(reason) or printable(reason, 32)
+            case _:
+                raise failures.unreadable(self.account, "its end has a wrong type")
+
+    def _refused(self, details: object) -> ProviderError:
+        why = ""
+        match details:
+            case {"explanation": str(explanation)} if explanation.strip():
+                why = f": {explanation[:_LONGEST_REFUSAL]}"
+        text = f"the model of the account {self.account.name} declined{why}"
+        return ProviderError(ProviderErrorKind.REFUSED, failures.redact(text, self.account))
+
+
+def failure(account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock) -> ProviderError:
+    """The vendor's error object: `{"type": "error", "error": {"type", "message"}}`."""
+    error = document.get("error") if isinstance(document, Mapping) else None
+    return _refined(error, failures.from_answer(account, status, headers, document, clock))
+
+
+def _refined(error: object, plain: ProviderError) -> ProviderError:
+    """What the vendor's own words say beyond the status."""
+    return ProviderError(_kind(error, plain), plain.what, retry_after=plain.retry_after)
+
+
+def _kind(error: object, plain: ProviderError) -> ProviderErrorKind:
+    match error:
+        case {"type": "invalid_request_error", "message": str(message)} if _TOO_LONG.search(message):
+            return ProviderErrorKind.TOO_LONG
+        case {"type": "invalid_request_error", "message": str(message)} if _NO_CREDIT.search(message):
+            return ProviderErrorKind.QUOTA
+        case {"type": str(type_)}:
+            return _BY_TYPE.get(type_, plain.kind)
+        case _:
+            return plain.kind

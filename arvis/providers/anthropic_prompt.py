@@ -1,0 +1,112 @@
+"""A prompt in the messages format, with marks that let the vendor keep its beginning.
+
+The vendor finds a prompt again by the bytes of its beginning (tools, then system, then messages), so nothing here may
+depend on more than the request: two requests of a conversation that grows begin alike up to the newest message.
+This module does not need the vendor's SDK.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from arvis.domain.runs import RunRequest, Turn
+from arvis.domain.tools import ToolCall, ToolSpec
+
+Block = dict[str, Any]
+
+BASE_URL = "https://api.anthropic.com"
+
+#: Turns from the end behind which a prompt is kept: all but the newest. The older mark is for turns of many blocks,
+#: because the vendor looks for what it keeps only 20 blocks before a mark.
+_KEPT = (-2, -4)
+
+#: What the vendor takes for the id of a call and the name of a tool; those of other vendors may hold more.
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def document_of(request: RunRequest, model: str) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "max_tokens": request.max_tokens,
+        "messages": _messages(request.turns),
+        "model": model,
+    }
+    if request.system.strip():
+        document["system"] = [_marked({"type": "text", "text": _clean(request.system)})]
+    if request.tools:
+        document["tools"] = _tools(request.tools, marked="system" not in document)
+    if request.tools and request.tools_off:
+        document["tool_choice"] = {"type": "none"}
+    return document
+
+
+def _messages(turns: Sequence[Turn]) -> list[Block]:
+    """Turns that say nothing are left out, because the vendor refuses them."""
+    messages: list[Block] = [
+        {"role": turn.role, "content": blocks} for turn in turns if (blocks := list(_blocks(turn)))
+    ]
+    for place in _KEPT:
+        if len(messages) >= -place:
+            said = messages[place]["content"]
+            said[-1] = _marked(said[-1])
+    return messages
+
+
+def _blocks(turn: Turn) -> Iterator[Block]:
+    for output in turn.outputs:
+        block: Block = {"type": "tool_result", "tool_use_id": _plain(output.call_id), "content": _clean(output.content)}
+        yield {**block, "is_error": True} if output.failed else block
+    for image in turn.images:
+        data = base64.b64encode(image.data).decode()
+        yield {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": data}}
+    if turn.content.strip():
+        yield {"type": "text", "text": _clean(turn.content)}
+    yield from (_call(call) for call in turn.calls)
+
+
+def _call(call: ToolCall) -> Block:
+    """The vendor takes nothing but an object for the arguments."""
+    arguments = _clean_value(call.arguments or {})
+    return {"type": "tool_use", "id": _plain(call.id), "name": _plain(call.name), "input": arguments}
+
+
+def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[Block]:
+    """In the order of their names. The mark behind the system text keeps them, too; without one they need their own."""
+    blocks: list[Block] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in sorted(tools, key=lambda tool: tool.name)
+    ]
+    if marked:
+        blocks[-1] = _marked(blocks[-1])
+    return blocks
+
+
+def _marked(block: Block) -> Block:
+    return {**block, "cache_control": {"type": "ephemeral"}}
+
+
+def _plain(name: str) -> str:
+    """A name that the vendor takes, always the same for the same one, and another for another."""
+    if _PLAIN.fullmatch(name):
+        return name
+    return f"{_NOT_PLAIN.sub('_', name)[:50]}_{zlib.crc32(name.encode('utf-8', 'replace')):08x}"
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates have no UTF-8 form; a question mark in the prompt is better than a failed call."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _clean_value(value: Any) -> Any:
+    match value:
+        case str():
+            return _clean(value)
+        case dict():
+            return {_clean(name): _clean_value(member) for name, member in value.items()}
+        case list():
+            return [_clean_value(member) for member in value]
+    return value

@@ -1,0 +1,217 @@
+"""One call through the vendor's SDK, read within the same bounds as the calls of the other providers.
+
+The SDK knows the address, the headers and the names. It is asked for the bytes of an answer and for nothing that it
+would read itself, because it sets no bounds. It is imported here only, and brings an HTTP client of its own (ADR 0005).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import anthropic
+
+from arvis.domain.errors import ProviderError
+from arvis.domain.runs import Account, CallTimeouts
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpError
+from arvis.providers import failures
+from arvis.providers.anthropic_prompt import BASE_URL
+from arvis.providers.exchange import MAX_DOCUMENT, Answered, FailureReader, parse, sendable_key
+
+_SUCCESS = range(200, 300)
+_MAX_FAILURE = 65_536
+
+#: On the wire a streamed reply is much larger than its text.
+_STREAM_OVERHEAD = 256
+
+#: Seconds for the end of a body that follows the end of its message.
+_LINGER = 0.05
+
+#: Where the errors of the SDK's HTTP client come from. The SDK lets them through while an answer is read.
+_CLIENT = "httpx2"
+
+#: The same as for the other providers: no redirects, nothing from the environment, and nothing compressed, which could
+#: swell.
+_NO_PROXIES = {"http://": None, "https://": None, "all://": None}
+_PLAIN = {"Accept-Encoding": "identity"}
+
+
+class SdkExchange:
+    """Keeps one client of the SDK, with its connections, for each key and address, until `aclose`."""
+
+    def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
+        self._clock = clock
+        self._timeouts = timeouts
+        self._failure = failure
+        self._clients: dict[tuple[str, str], anthropic.AsyncAnthropic] = {}
+        self._opening = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        """End all connections. A call afterwards opens new ones."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    @contextlib.asynccontextmanager
+    async def post(
+        self, account: Account, document: Mapping[str, Any], *, stream: bool, max_bytes: int
+    ) -> AsyncIterator[Answered]:
+        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form."""
+        base = _base(account)
+        silence = self._timeouts.silence if stream else self._timeouts.total
+        most = MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0)
+        try:
+            async with asyncio.timeout(self._timeouts.total):
+                with _Faults(base):
+                    client = await self._client(account, base)
+                    create = client.messages.with_streaming_response.create
+                    async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
+                        body = SdkResponse(response, base=base, most=most)
+                        yield Answered(body, account)
+                        await body.drain()
+        except _Failed as error:
+            raise self._failure(account, error.status, error.headers, _read(error.body, account), self._clock) from None
+        except HttpError as error:
+            raise failures.from_transport(account, error) from None
+        except TimeoutError:
+            late = HttpError(f"{_host(base)} took too long to answer", timeout=True)
+            raise failures.from_transport(account, late) from None
+
+    async def _client(self, account: Account, base: str) -> anthropic.AsyncAnthropic:
+        """Made in a thread: its certificates are read from disk."""
+        key = sendable_key(account)
+        async with self._opening:
+            if (key, base) not in self._clients:
+                self._clients[key, base] = await asyncio.to_thread(_open, key, base)
+            return self._clients[key, base]
+
+
+def _open(key: str, base: str) -> anthropic.AsyncAnthropic:
+    """Every part is named, because the SDK takes what is left open from the environment."""
+    headers: dict[str, Any] = {**_PLAIN} if key else {**_PLAIN, "Authorization": anthropic.Omit()}
+    return anthropic.AsyncAnthropic(
+        api_key=key,
+        base_url=base,
+        max_retries=0,
+        default_headers=headers,
+        open_telemetry=False,
+        middleware=[_hold_failures],
+        http_client=anthropic.DefaultAsyncHttpxClient(follow_redirects=False, trust_env=False, mounts=_NO_PROXIES),
+    )
+
+
+class _Failed(Exception):
+    """An answer whose status is no success, with as much of its body as an error needs."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+async def _hold_failures(
+    request: anthropic.APIRequest, call_next: anthropic.AsyncCallNext
+) -> anthropic.AsyncAPIResponse[Any]:
+    """Before the SDK reads an error of any length."""
+    response = await call_next(request)
+    if response.status_code in _SUCCESS:
+        return response
+    try:
+        body = await SdkResponse(response, base=str(request.url), most=_MAX_FAILURE).body()
+    except HttpError:
+        body = b""  # The status alone says what to do.
+    finally:
+        await response.close()
+    raise _Failed(response.status_code, response.headers, body)
+
+
+class SdkResponse:
+    """An `HttpResponse` of at most `most` bytes, read at most once."""
+
+    def __init__(self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int) -> None:
+        self._response = response
+        self._base = base
+        self._left = most
+        self._pieces = response.http_response.aiter_raw()
+
+    @property
+    def status(self) -> int:
+        return self._response.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    async def body(self) -> bytes:
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def drain(self) -> None:
+        """Read what is left if it is there already: only then does the connection serve the next call."""
+        with contextlib.suppress(HttpError, TimeoutError):
+            async with asyncio.timeout(_LINGER):
+                async for _ in self:
+                    pass
+
+    async def __anext__(self) -> bytes:
+        if self.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise HttpError(f"the answer of {_host(self._base)} is compressed, which was not asked for")
+        with _Faults(self._base):
+            chunk = await anext(self._pieces)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise HttpError(f"the answer of {_host(self._base)} is larger than allowed", too_large=True)
+        return chunk
+
+
+class _Faults:
+    """Turns the errors of the SDK and of its HTTP client into `HttpError`, without their texts: these may quote an
+    address or a header. The client's are known by where they come from, because it is not to be imported here."""
+
+    def __init__(self, base: str) -> None:
+        self._host = _host(base)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if isinstance(error, anthropic.APITimeoutError):
+            raise HttpError(f"{self._host} took too long to answer", timeout=True) from None
+        if isinstance(error, anthropic.APIConnectionError):
+            raise HttpError(f"no connection to {self._host} ({type(error.__cause__).__name__})") from None
+        if isinstance(error, anthropic.AnthropicError):
+            raise HttpError(f"the SDK could not call {self._host} ({type(error).__name__})") from None
+        if kind is not None and kind.__module__.partition(".")[0] == _CLIENT:
+            timeout = "Timeout" in kind.__name__
+            raise HttpError(f"the connection to {self._host} broke ({kind.__name__})", timeout=timeout) from None
+
+
+def _read(body: bytes, account: Account) -> object:
+    try:
+        return parse(body.decode("utf-8", "replace"), account)
+    except ProviderError:
+        return None
+
+
+def _base(account: Account) -> str:
+    """The SDK adds the version itself, and users may have written it, as for other vendors."""
+    return (account.base_url or BASE_URL).rstrip("/").removesuffix("/v1")
+
+
+def _host(base: str) -> str:
+    """The host for error texts, without the user and password that an address may carry."""
+    try:
+        return urlsplit(base).netloc.rpartition("@")[2] or "the given address"
+    except ValueError:
+        return "the given address"

@@ -1,0 +1,89 @@
+"""What the `claude` program reads: one message that holds the whole conversation.
+
+Earlier messages are JSON, one a line, so that nothing in a message can look like the next one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from arvis.domain.runs import Image, RunRequest, Turn
+
+#: The program would put the file or folder of this name into the prompt. A joiner, which takes no room, before the @
+#: makes it a word like others; addresses of mail are none of its business.
+_MENTION = re.compile("(?<![\\w\u2060])@")
+_APART = "\u2060@"
+
+_NO_SYSTEM = "Answer the user."
+_HISTORY = "The conversation so far, one message in JSON on each line:"
+_NEWEST = "The newest message of the user, which you are to answer:"
+_RESULTS = "Go on where the conversation stands: the last line holds the results of what you asked for."
+
+
+def system_of(request: RunRequest) -> str:
+    return request.system if request.system.strip() else _NO_SYSTEM
+
+
+def prompt_of(request: RunRequest) -> bytes:
+    """One line for standard input in the format `stream-json`. Pictures stand before the text, with the numbers by
+    which it names them."""
+    pictures = [picture for turn in request.turns for picture in turn.images]
+    blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
+    blocks.append({"type": "text", "text": _apart(_text(request.turns))})
+    message = {"type": "user", "message": {"role": "user", "content": blocks}}
+    # Half a character would be sent on as such; nobody can read it.
+    return _clean(json.dumps(message, ensure_ascii=False)).encode() + b"\n"
+
+
+def _text(turns: tuple[Turn, ...]) -> str:
+    """It never begins with the user's words, for those might begin like a command of the program."""
+    numbers = _numbers(turns)
+    *earlier, newest = turns or (Turn("user", ""),)
+    if newest.outputs or newest.role != "user":
+        lines = [_line(turn, held) for turn, held in zip(turns, numbers, strict=True)]
+        return "\n".join((_HISTORY, "", *lines, "", _RESULTS))
+    shown = f"\n\n[With picture {', '.join(map(str, numbers[-1]))}]" if newest.images else ""
+    parts = [_NEWEST, "", newest.content + shown]
+    if earlier:
+        lines = [_line(turn, held) for turn, held in zip(earlier, numbers[:-1], strict=True)]
+        parts = [_HISTORY, "", *lines, "", *parts]
+    return "\n".join(parts)
+
+
+def _numbers(turns: tuple[Turn, ...]) -> list[list[int]]:
+    """The numbers of the pictures of each turn."""
+    numbers: list[list[int]] = []
+    first = 1
+    for turn in turns:
+        numbers.append(list(range(first, first + len(turn.images))))
+        first += len(turn.images)
+    return numbers
+
+
+def _line(turn: Turn, pictures: list[int]) -> str:
+    said: dict[str, Any] = {"from": "user" if turn.role == "user" else "you", "text": _apart(turn.content)}
+    if pictures:
+        said["pictures"] = pictures
+    if turn.calls:
+        said["asked for"] = [{"tool": call.name, "arguments": call.arguments or call.written} for call in turn.calls]
+    if turn.outputs:
+        said["results"] = [_apart(output.content) for output in turn.outputs]
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _picture(number: int, picture: Image) -> Iterator[Mapping[str, Any]]:
+    data = base64.b64encode(picture.data).decode()
+    yield {"type": "text", "text": f"Picture {number}:"}
+    yield {"type": "image", "source": {"type": "base64", "media_type": picture.media_type, "data": data}}
+
+
+def _apart(text: str) -> str:
+    return _MENTION.sub(_APART, text)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

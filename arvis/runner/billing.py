@@ -1,0 +1,112 @@
+"""What clients are charged, and what the owner enters for them (behaviour.md 1.17).
+
+Scripts over a transaction. Whatever moves a balance is a line of `charges`, written in the same commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.executions import Execution
+from arvis.domain.money import (
+    Budget,
+    Charge,
+    ChargeStatus,
+    ChargeType,
+    Client,
+    ClientChannel,
+    ClientStatus,
+    Pot,
+)
+from arvis.ports.store import Transaction
+from arvis.runner.budget import client_of
+
+#: How a line begins that somebody enters: what was paid is paid.
+_FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
+
+
+def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: str | None = None) -> Charge | None:
+    """Charge the client in whose channel a turn was answered, in the commit that ends it; once, however often it is
+    called. The costs of its calls must be booked before. None when nobody pays for it."""
+    client = client_of(tx, execution)
+    if client is None or client.status is not ClientStatus.ACTIVE:
+        return None
+    amount = client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
+    if amount == 0:
+        return None
+    charge = Charge(
+        id=tx.new_id(),
+        client_id=client.id,
+        type=ChargeType.TASK,
+        status=ChargeStatus.PENDING,
+        amount=amount,
+        description="answer",
+        created_at=now,
+        message_id=message_id,
+        execution_id=execution.id,
+    )
+    return charge if tx.clients.charge(charge) else None
+
+
+def enter_charge(
+    tx: Transaction, client_id: str, kind: ChargeType, amount: int, *, description: str, now: int
+) -> Charge:
+    """A line that a person enters."""
+    known = _known(tx, client_id)
+    status = _FIRST_STATUS.get(kind, ChargeStatus.PENDING)
+    charge = Charge(tx.new_id(), known.id, kind, status, amount, description, now)
+    tx.clients.charge(charge)
+    return charge
+
+
+def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: ChargeStatus) -> None:
+    """Say where a line stands; the balance does not change by that."""
+    if not tx.clients.set_charge_status(client_id, charge_id, status):
+        raise NotFound("There is no such charge of this client.", fix="Look it up in the list of the client's charges.")
+
+
+def add_client(tx: Transaction, client: Client, now: int) -> Client:
+    """Make a client; its id and times are given here."""
+    made = replace(client, id=tx.new_id(), created_at=now, updated_at=now)
+    if not tx.clients.add(made):
+        raise _taken(client.name)
+    return made
+
+
+def change_client(tx: Transaction, changed: Client, now: int) -> Client:
+    """Write back everything but the balance, which only charges move."""
+    known = _known(tx, changed.id)
+    namesake = tx.clients.by_name(changed.name)
+    if namesake is not None and namesake.id != known.id:
+        raise _taken(changed.name)
+    changed = replace(changed, balance=known.balance, created_at=known.created_at, updated_at=now)
+    tx.clients.update(changed)
+    return changed
+
+
+def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:
+    """From now on what is asked in this channel is this client's, and nobody else's."""
+    tx.clients.bind(_known(tx, client_id).id, channel, now)
+
+
+def unbind_channel(tx: Transaction, client_id: str, channel: ClientChannel) -> None:
+    if not tx.clients.unbind(client_id, channel):
+        raise NotFound("This channel is not bound to this client.", fix="Look at the channels of the client.")
+
+
+def _known(tx: Transaction, client_id: str) -> Client:
+    client = tx.clients.get(client_id)
+    if client is None:
+        raise no_client()
+    return client
+
+
+def no_client() -> NotFound:
+    return NotFound(
+        "There is no such client.", fix="Look it up in the list of clients (`arvis clients list`, GET /api/clients)."
+    )
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f"There is a client named {name} already.", fix="Give another name.", code="name_taken")

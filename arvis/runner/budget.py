@@ -1,0 +1,249 @@
+"""Hard limits on what models cost: set aside before the call, booked after it (reliability.md H26).
+
+A call that fits into every limit may be made at once. When it does not fit because of calls in flight, the caller tries
+again soon; when nothing is in flight and something is left, it may be made all the same: so the overspend of a limit is
+one call at most, and what is left is never lost to an estimate that was too careful.
+
+Scripts over a transaction. The pots of a call are held in their order, so that two calls never wait for one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from arvis.domain.errors import BudgetBusy, BudgetReached
+from arvis.domain.executions import Execution
+from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.money import (
+    Budget,
+    Busy,
+    Client,
+    ClientPlan,
+    ClientStatus,
+    OverBudget,
+    Pot,
+    Reserved,
+    Spender,
+    SpendingLimits,
+    Spent,
+    next_day,
+    next_month,
+    usd,
+)
+from arvis.domain.runs import ModelCall
+from arvis.ports.store import Transaction
+
+#: How long money stays set aside (ms) for a call whose end nobody saw: the runner's deadline of 15 minutes, and as much
+#: again for the last try, which may begin just before it.
+RESERVATION_MS = 1_800_000
+
+#: Whoever is here holds a key or a login, or was named by somebody who does.
+_KNOWN_PLATFORM = "web"
+
+
+def spender_of(tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str, visit: str) -> Spender:
+    """Who pays for a call of this execution: the turn at its root, and the client in whose channel that was asked.
+    `visit` names the visit of the node, the same one when it is made again after a crash."""
+    root = _root(tx, execution)
+    principal = tx.principals.get(execution.principal_id or "")
+    client = client_of(tx, root)
+    return Spender(
+        execution_id=execution.id,
+        visit=visit,
+        turn=root.id,
+        job_id=job_id,
+        agent_id=agent_id,
+        principal_id=execution.principal_id,
+        client_id=client.id if client else None,
+        stranger=principal is not None and _is_stranger(tx, principal, agent_id),
+    )
+
+
+def client_of(tx: Transaction, execution: Execution) -> Client | None:
+    """The client whose channel this execution answers in."""
+    if (parts := execution.state.get("address")) is None:
+        return None
+    address = Address.from_json(parts)
+    return tx.clients.at(address.platform, address.channel)
+
+
+def _root(tx: Transaction, execution: Execution) -> Execution:
+    while execution.parent_wait is not None:
+        wait = tx.waits.get(execution.parent_wait)
+        parent = tx.executions.get(wait.execution_id) if wait is not None else None
+        if parent is None:
+            break
+        execution = parent
+    return execution
+
+
+def _is_stranger(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:
+    """A member whom nobody let in by name (behaviour.md 1.4): no owner or operator, not here by a key or login, and not
+    among the users that the agent lists."""
+    if principal.role is not PrincipalRole.MEMBER or principal.platform == _KNOWN_PLATFORM:
+        return False
+    agent = tx.agents.get(agent_id or "")
+    return agent is None or principal.user_id not in agent.allow_users
+
+
+# -- before the call ---------------------------------------------------------------------------------------
+
+
+def reserve(
+    tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
+) -> Reserved | OverBudget | Busy:
+    """Whether a call may be made that costs at most this. What is set aside is released by `settle`, takes the place of
+    what the same visit had set aside before, and expires. For a call without a price nothing is written, but that a
+    stranger's turn is counted."""
+    client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
+    if client is not None and (refusal := _refusal_of(client)) is not None:
+        return refusal
+    pots = spender.pots(limits.zone, now)
+    limited = _limited(pots, limits, client) if estimate_micros else {}
+    counting = spender.stranger and Budget.PRINCIPAL in pots
+    # All that may be written is held at once, for only then there is one order.
+    spent = tx.spending.hold(sorted(pots.values() if counting else limited))
+    turns = _stranger_refusal(pots, spent, limits, now) if counting else None
+    refused = turns or _used_up(limited, spent, limits.zone, now)
+    if refused is not None:
+        return refused
+    left = {pot: limit - spent[pot].micros - estimate_micros for pot, limit in limited.items()}
+    if (busy := _crowded(tx, left, spender, now)) is not None:
+        return busy
+    if limited:
+        tx.spending.reserve(sorted(limited), spender.execution_id, spender.visit, estimate_micros, now + RESERVATION_MS)
+    if counting and not spent[pots[Budget.TURN]].turns:
+        _book(tx, pots, Spent(turns=1))
+    return Reserved(estimate_micros)
+
+
+def _refusal_of(client: Client) -> OverBudget | None:
+    if client.status is ClientStatus.PAUSED:
+        return OverBudget(Budget.CLIENT_STATUS, 0, 0, None)
+    if client.plan is ClientPlan.PREPAID and client.balance <= 0:
+        return OverBudget(Budget.CREDIT, 0, -client.balance, None)
+    return None
+
+
+def _limited(pots: Mapping[Budget, Pot], limits: SpendingLimits, client: Client | None) -> dict[Pot, int]:
+    """The pots that have a limit."""
+    monthly = limits.per_client_monthly
+    if client is not None and client.monthly_limit is not None:
+        monthly = client.monthly_limit
+    by_budget = {
+        Budget.DAY: limits.daily,
+        Budget.AGENT: limits.per_agent_daily,
+        Budget.PRINCIPAL: limits.per_principal_daily,
+        Budget.CLIENT: monthly,
+        Budget.TURN: limits.per_turn,
+    }
+    return {pot: limit for budget, pot in pots.items() if (limit := by_budget[budget]) is not None}
+
+
+def _stranger_refusal(
+    pots: Mapping[Budget, Pot], spent: Mapping[Pot, Spent], limits: SpendingLimits, now: int
+) -> OverBudget | None:
+    most, asked = limits.stranger_daily_turns, spent[pots[Budget.PRINCIPAL]].turns
+    if most is None or asked < most or spent[pots[Budget.TURN]].turns:
+        return None
+    return OverBudget(Budget.TURNS, most, asked, next_day(now, limits.zone))
+
+
+def _used_up(limited: Mapping[Pot, int], spent: Mapping[Pot, Spent], zone: str, now: int) -> OverBudget | None:
+    for pot, limit in sorted(limited.items()):
+        if spent[pot].micros >= limit:
+            return OverBudget(pot.scope, limit, spent[pot].micros, _opens_at(pot.scope, zone, now))
+    return None
+
+
+def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: int) -> Busy | None:
+    """Whether calls in flight have set aside more than is `left` beside this one. Where none has, it may be made: what
+    it costs too much is the one call by which a limit may be overspent."""
+    own = (spender.execution_id, spender.visit)
+    for pot, room in sorted(left.items()):
+        if tx.spending.reserved(pot, now, but=own) > max(0, room):
+            return Busy(pot.scope)
+    return None
+
+
+def _opens_at(budget: Budget, zone: str, now: int) -> int | None:
+    match budget:
+        case Budget.DAY | Budget.AGENT | Budget.PRINCIPAL:
+            return next_day(now, zone)
+        case Budget.CLIENT:
+            return next_month(now, zone)
+        case _:
+            return None
+
+
+# -- after the call ----------------------------------------------------------------------------------------
+
+
+def settle(tx: Transaction, spender: Spender, limits: SpendingLimits, calls: tuple[ModelCall, ...], now: int) -> int:
+    """Keep the receipts, book what they cost, and release what was set aside. A receipt is booked once, however often
+    this is run. Returns what was booked."""
+    new = [call for call in calls if _keep(tx, spender, call)]
+    tx.spending.release(spender.execution_id, spender.visit)
+    cost = sum(call.cost_micros for call in new)
+    if cost:
+        pots = spender.pots(limits.zone, now)
+        held = tx.spending.hold(sorted(pots.values()))
+        turns = 0 if held[pots[Budget.TURN]].turns else 1
+        _book(tx, pots, Spent(cost, sum(call.cost_micros > 0 for call in new), turns))
+    return cost
+
+
+def _keep(tx: Transaction, spender: Spender, call: ModelCall) -> bool:
+    return tx.usage.add(
+        call,
+        execution_id=spender.execution_id,
+        job_id=spender.job_id,
+        agent_id=spender.agent_id,
+        principal_id=spender.principal_id,
+        client_id=spender.client_id,
+    )
+
+
+def _book(tx: Transaction, pots: Mapping[Budget, Pot], more: Spent) -> None:
+    for pot in sorted(pots.values()):
+        tx.spending.book(pot, more)
+
+
+# -- what a refusal means ----------------------------------------------------------------------------------
+
+_NAMES = {
+    Budget.DAY: ("The budget of the day", "budgets.daily_usd"),
+    Budget.AGENT: ("The agent's budget of the day", "budgets.per_agent_daily_usd"),
+    Budget.PRINCIPAL: ("This person's budget of the day", "budgets.per_principal_daily_usd"),
+    Budget.CLIENT: ("The client's budget of the month", "budgets.per_client_monthly_usd, or the client's own limit"),
+    Budget.TURN: ("The budget of one turn", "budgets.per_turn_usd"),
+}
+
+
+def error_of(refusal: OverBudget | Busy, zone: str) -> BudgetReached | BudgetBusy:
+    """The refusal as an error with amounts, for the timeline."""
+    match refusal:
+        case Busy(budget=budget):
+            return BudgetBusy(f"{_NAMES[budget][0]} is set aside for calls that are under way", fix="wait a moment")
+        case OverBudget(budget=Budget.CREDIT, spent=missing):
+            what = f"The client's credit is used up: the balance is {usd(-missing)}"
+            return BudgetReached(Budget.CREDIT, what, fix="enter a payment, or change the client's plan")
+        case OverBudget(budget=Budget.CLIENT_STATUS):
+            return BudgetReached(Budget.CLIENT_STATUS, "The client is paused", fix="make the client active again")
+        case OverBudget(budget=Budget.TURNS, limit=limit):
+            what = f"This person has asked the {limit} questions that strangers may ask in a day"
+            fix = f"raise budgets.stranger_daily_turns, or list the person in the agent's allow_users{_or_wait(refusal, zone)}"
+            return BudgetReached(Budget.TURNS, what, fix=fix)
+        case _:
+            name, key = _NAMES[refusal.budget]
+            what = f"{name} is used up: {usd(refusal.spent)} of {usd(refusal.limit)}"
+            return BudgetReached(refusal.budget, what, fix=f"raise {key}{_or_wait(refusal, zone)}")
+
+
+def _or_wait(refusal: OverBudget, zone: str) -> str:
+    if refusal.opens_at is None:
+        return ""
+    at = datetime.fromtimestamp(refusal.opens_at / 1000, ZoneInfo(zone))
+    return f", or wait until {at:%Y-%m-%d %H:%M} ({zone})"

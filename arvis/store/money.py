@@ -1,0 +1,189 @@
+"""The ledger and the clients over SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arvis.domain.money import (
+    Budget,
+    Charge,
+    ChargeStatus,
+    ChargeType,
+    Client,
+    ClientChannel,
+    ClientPlan,
+    ClientStatus,
+    Pot,
+    Spent,
+)
+from arvis.store.session import Row, Session
+
+#: Pots of which there is one for each agent or person and day; old ones are of no use.
+_DAILY = (Budget.AGENT, Budget.PRINCIPAL)
+
+
+class SqlSpending:
+    """`Spending` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, pot: Pot) -> Spent:
+        row = self._session.one("get_spending", **_key(pot))
+        return _spent(row) if row else Spent()
+
+    def hold(self, pots: Sequence[Pot]) -> Mapping[Pot, Spent]:
+        return {pot: self._held(pot) for pot in pots}
+
+    def book(self, pot: Pot, more: Spent) -> None:
+        self._session.execute("book_spending", **_key(pot), micros=more.micros, calls=more.calls, turns=more.turns)
+
+    def reserved(self, pot: Pot, now: int, *, but: tuple[str, str]) -> int:
+        row = self._session.one("sum_reserved", **_key(pot), now=now, execution_id=but[0], visit=but[1])
+        return row["micros"] if row else 0
+
+    def reserve(self, pots: Sequence[Pot], execution_id: str, visit: str, micros: int, expires_at: int) -> None:
+        self.release(execution_id, visit)
+        for pot in pots:
+            self._session.execute(
+                "add_reservation",
+                **_key(pot),
+                execution_id=execution_id,
+                visit=visit,
+                micros=micros,
+                expires_at=expires_at,
+            )
+
+    def release(self, execution_id: str, visit: str) -> None:
+        self._session.execute("drop_reservation", execution_id=execution_id, visit=visit)
+
+    def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
+        gone = self._session.execute("prune_turns", first_execution=first_execution, limit=limit)
+        for scope in _DAILY:
+            gone += self._session.execute("prune_days", scope=scope, day=day, limit=limit)
+        return gone + self._session.execute("prune_reservations", now=now, limit=limit)
+
+    def _held(self, pot: Pot) -> Spent:
+        """A single writer needs no lock, and then no row before there is something to write."""
+        if not self._session.locks_rows:
+            return self.get(pot)
+        row = self._session.one("hold_spending", **_key(pot))
+        return _spent(row) if row else Spent()
+
+
+class SqlClients:
+    """`Clients` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def get(self, client_id: str) -> Client | None:
+        row = self._session.one("get_client", id=client_id)
+        return client_of(row) if row else None
+
+    def by_name(self, name: str) -> Client | None:
+        row = self._session.one("client_by_name", name=name)
+        return client_of(row) if row else None
+
+    def at(self, platform: str, channel: str) -> Client | None:
+        row = self._session.one("client_at", platform=platform, channel=channel)
+        return client_of(row) if row else None
+
+    def add(self, client: Client) -> bool:
+        fields = {**_columns(client), "balance_micros": client.balance, "created_at": client.created_at}
+        return self._session.execute("add_client", **fields) == 1
+
+    def update(self, client: Client) -> None:
+        self._session.execute("update_client", **_columns(client))
+
+    def channels(self, client_id: str) -> Sequence[ClientChannel]:
+        return [channel_of(row) for row in self._session.rows("channels_of_client", client_id=client_id)]
+
+    def bind(self, client_id: str, channel: ClientChannel, now: int) -> None:
+        self._session.execute(
+            "bind_client", platform=channel.platform, channel=channel.channel, client_id=client_id, now=now
+        )
+
+    def unbind(self, client_id: str, channel: ClientChannel) -> bool:
+        gone = self._session.execute(
+            "unbind_client", platform=channel.platform, channel=channel.channel, client_id=client_id
+        )
+        return gone == 1
+
+    def charge(self, charge: Charge) -> bool:
+        added = self._session.execute(
+            "add_charge",
+            id=charge.id,
+            client_id=charge.client_id,
+            type=charge.type,
+            status=charge.status,
+            amount_micros=charge.amount,
+            description=charge.description,
+            message_id=charge.message_id,
+            execution_id=charge.execution_id,
+            created_at=charge.created_at,
+        )
+        if added:
+            self._session.execute("move_balance", id=charge.client_id, micros=charge.effect, now=charge.created_at)
+        return added == 1
+
+    def set_charge_status(self, client_id: str, charge_id: str, status: ChargeStatus) -> bool:
+        return self._session.execute("set_charge_status", id=charge_id, client_id=client_id, status=status) == 1
+
+
+def client_of(row: Row) -> Client:
+    return Client(
+        id=row["id"],
+        name=row["name"],
+        plan=ClientPlan(row["plan"]),
+        status=ClientStatus(row["status"]),
+        price_per_task=row["price_per_task_micros"],
+        monthly_fee=row["monthly_fee_micros"],
+        token_factor_milli=row["token_factor_milli"],
+        balance=row["balance_micros"],
+        monthly_limit=row["monthly_limit_micros"],
+        notes=row["notes"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def channel_of(row: Row) -> ClientChannel:
+    return ClientChannel(row["platform"], row["channel"])
+
+
+def charge_of(row: Row) -> Charge:
+    return Charge(
+        id=row["id"],
+        client_id=row["client_id"],
+        type=ChargeType(row["type"]),
+        status=ChargeStatus(row["status"]),
+        amount=row["amount_micros"],
+        description=row["description"],
+        created_at=row["created_at"],
+        message_id=row["message_id"],
+        execution_id=row["execution_id"],
+    )
+
+
+def _columns(client: Client) -> dict[str, object]:
+    return {
+        "id": client.id,
+        "name": client.name,
+        "plan": client.plan,
+        "status": client.status,
+        "price_per_task_micros": client.price_per_task,
+        "monthly_fee_micros": client.monthly_fee,
+        "token_factor_milli": client.token_factor_milli,
+        "monthly_limit_micros": client.monthly_limit,
+        "notes": client.notes,
+        "updated_at": client.updated_at,
+    }
+
+
+def _key(pot: Pot) -> dict[str, object]:
+    return {"scope": pot.scope, "period": pot.period, "key": pot.key}
+
+
+def _spent(row: Row) -> Spent:
+    return Spent(row["micros"], row["calls"], row["turns"])

@@ -1,0 +1,61 @@
+"""The time, which no model knows by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime, tzinfo
+from difflib import get_close_matches
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import Field
+
+from arvis.domain.errors import ToolError
+from arvis.domain.tools import Risk
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.tools.function import FunctionTool
+
+#: English whatever the machine's own language is.
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def create(services: ToolServices) -> Tool:
+    async def get_time(
+        zone: Annotated[str | None, Field(max_length=100, description="For example Europe/Paris")] = None,
+        *,
+        caller: Caller,
+    ) -> str:
+        """Tell the date, the time and the weekday in a time zone, or in the user's own when none is named."""
+        return time_in(zone or caller.timezone, services.clock.now())
+
+    return FunctionTool(get_time, risk=Risk.READ)
+
+
+def time_in(zone: str, now: int) -> str:
+    """ISO 8601 with offset, weekday and zone; `now` in milliseconds. Raises `ToolError`."""
+    name, place = _find(zone)
+    moment = datetime.fromtimestamp(now // 1000, tz=UTC).astimezone(place)
+    return f"{moment.isoformat()}, {_WEEKDAYS[moment.weekday()]}, {name}"
+
+
+def _find(zone: str) -> tuple[str, tzinfo]:
+    """The zone with its proper name, whatever the case in which it is written."""
+    if zone.upper() == "UTC":
+        return "UTC", UTC
+    known = available_timezones()
+    name = next((name for name in known if name.lower() == zone.strip().lower().replace(" ", "_")), None)
+    try:
+        return name or zone, ZoneInfo(name or "")
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        near = " or ".join(_close(zone, known))
+        raise ToolError(f"There is no time zone {zone!r}. Did you mean {near or 'UTC'}?") from None
+
+
+def _close(zone: str, known: Collection[str]) -> list[str]:
+    """Two names that look like it, as a whole or by their city."""
+    wanted = zone.strip().lower().replace(" ", "_")
+    cities = {name.rpartition("/")[2].lower(): name for name in sorted(known)}
+    whole = {name.lower(): name for name in sorted(known)}
+    by_city = [cities[city] for city in get_close_matches(wanted.rpartition("/")[2], cities, n=2, cutoff=0.75)]
+    by_name = [whole[name] for name in get_close_matches(wanted, whole, n=2, cutoff=0.0)]
+    return list(dict.fromkeys(by_city + by_name))[:2]

@@ -1,0 +1,115 @@
+"""Reads a page of the web for a model: as text, cut to what it asked for, with a word about what was cut.
+
+What comes back was written by strangers; it is a matter of the caller to mark it so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+from typing import Annotated
+
+from pydantic import Field
+
+from arvis.domain.tools import Risk
+from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.tool import Tool, ToolServices
+from arvis.tools.function import FunctionTool
+from arvis.tools.page_text import page_text
+
+_TIMEOUT = 15.0
+_MAX_BYTES = 2_000_000
+_USUAL_CHARS = 3000
+_MOST_CHARS = 20_000
+_OK = 200
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = re.compile(r"text/.*|.*[/+](json|xml|yaml|x-yaml|javascript|x-javascript|x-ndjson|toml|sql)|application/x-sh")
+_LOOKS_LIKE_HTML = re.compile(rb"<(!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_META_WITHIN = 4096
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+#: Encodings of pages. Others that Python knows are no text, or take time with the square of the length.
+_ENCODINGS = re.compile(r"(utf-(8|16|32)|ascii|iso|cp|koi8|gb|big5|shift_jis|euc|mac|tis|johab|hz)[\w-]*")
+#: What is labelled so is Windows' encoding in fact, as every browser treats it.
+_MISLABELLED = frozenset({"ascii", "iso8859-1"})
+
+
+def create(services: ToolServices) -> Tool:
+    async def http_fetch(
+        url: Annotated[str, Field(max_length=8000, description="A public http or https address")],
+        max_chars: Annotated[int, Field(ge=100, le=_MOST_CHARS)] = _USUAL_CHARS,
+    ) -> str:
+        """Fetch a page or a file of the public web and read it as text."""
+        return await _fetch(services.fetcher, url, max_chars)
+
+    return FunctionTool(http_fetch, risk=Risk.EGRESS)
+
+
+async def _fetch(fetcher: Fetcher, url: str, max_chars: int) -> str:
+    answer = await fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
+    # A large page takes so long to read that nobody else should wait for it.
+    return await asyncio.to_thread(read_answer, answer, max_chars)
+
+
+def read_answer(answer: Fetched, max_chars: int) -> str:
+    """The answer as text for the model, of at most `max_chars` characters besides its head."""
+    status = "" if answer.status == _OK else f" (status {answer.status})"
+    head = f"{answer.url}{status}\n"
+    if _is_html(answer):
+        title, text, more = page_text(_decoded(answer), base=answer.url, limit=max_chars)
+        head += f"Title: {title[:300]}\n" if title else ""
+    elif _is_text(answer):
+        text, more = _decoded(answer), False
+    else:
+        return head + _file(answer)
+    if not text.strip():
+        return f"{head}\n(nothing to read)"
+    return f"{head}\n{text[:max_chars].rstrip()}{_cut(answer, max_chars, more=more or len(text) > max_chars)}"
+
+
+def _cut(answer: Fetched, max_chars: int, *, more: bool) -> str:
+    if more:
+        further = f" Ask with max_chars up to {_MOST_CHARS} for more." if max_chars < _MOST_CHARS else ""
+        return f"\n\n[Cut after {max_chars:,} characters.{further}]"
+    return f"\n\n[Cut: the page is larger than {_MAX_BYTES:,} bytes.]" if answer.truncated else ""
+
+
+def _file(answer: Fetched) -> str:
+    size = f"more than {_MAX_BYTES:,}" if answer.truncated else f"{len(answer.body):,}"
+    return f"\nA file of type {answer.content_type[:100] or 'unknown'}, {size} bytes; it is not shown as text."
+
+
+def _is_html(answer: Fetched) -> bool:
+    if answer.content_type:
+        return answer.content_type in _HTML
+    return _LOOKS_LIKE_HTML.search(answer.body[:_META_WITHIN]) is not None
+
+
+def _is_text(answer: Fetched) -> bool:
+    """By its type; without one, by what is in it."""
+    if answer.content_type:
+        return _TEXT.fullmatch(answer.content_type) is not None
+    return b"\0" not in answer.body[:_META_WITHIN]
+
+
+def _decoded(answer: Fetched) -> str:
+    """Byte order mark, header, page, else UTF-8: the order of browsers."""
+    for mark, name in _MARKS:
+        if answer.body.startswith(mark):
+            return answer.body[len(mark) :].decode(name, "replace")
+    told = _META_CHARSET.search(answer.body[:_META_WITHIN])
+    in_page = told[1].decode("ascii", "replace") if told else ""
+    encoding = _encoding(answer.charset or "") or _encoding(in_page) or "utf-8"
+    return answer.body.decode(encoding, "replace")
+
+
+def _encoding(name: str) -> str | None:
+    """Python's name of an encoding of pages; None for any other."""
+    try:
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        return None
+    if not _ENCODINGS.fullmatch(known):
+        return None
+    return "cp1252" if known in _MISLABELLED else known

@@ -1,0 +1,163 @@
+"""One open connection to a server, by the protocol's package. Nothing else of the house calls that package.
+
+It is imported when the first server is wanted (`remote`), never before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from http.client import NOT_FOUND
+from typing import Any
+
+from mcp import Client, Implementation, MCPError
+from mcp.client import Transport
+from mcp.client.subscriptions import SubscriptionLost
+from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ToolListChangedNotification
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from arvis import __version__
+from arvis.config.mcp import McpServer
+from arvis.domain.errors import ToolError
+from arvis.ports.clock import Clock
+from arvis.tools.mcp.guard import News, guarded
+from arvis.tools.mcp.http import Door, address
+from arvis.tools.mcp.offers import LinkLost, Offer, Reply
+from arvis.tools.mcp.results import reply_of
+from arvis.tools.mcp.stdio import environment_of, program
+
+_MAX_PAGES = 50
+_MAX_TOOLS = 500
+_MAX_COMPLAINT = 2_000
+#: Seconds until a lost stream of news is opened again.
+_LISTEN_AGAIN = 30.0
+
+
+@contextlib.asynccontextmanager
+async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], None]) -> AsyncIterator[OpenLink]:
+    """Connect and shake hands, and end the program or the session afterwards, in the same task. `say` is told what a
+    program writes to its standard error."""
+    _keep_the_package_quiet()
+    news, door = News(), Door()
+
+    async def hear(message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            news.change()
+
+    client = Client(
+        guarded(_way_to(settings, door, say), news, clock),
+        message_handler=hear,
+        cache=None,
+        client_info=Implementation(name="arvis", version=__version__),
+        read_timeout_seconds=settings.timeout_seconds,
+    )
+    with _refusals_told(door):
+        async with client, _listening(client, news, clock):
+            yield OpenLink(client=client, news=news, door=door, seconds=settings.timeout_seconds)
+
+
+class OpenLink:
+    """`Link` over the package's client."""
+
+    def __init__(self, *, client: Client, news: News, door: Door, seconds: float) -> None:
+        self._client = client
+        self._news = news
+        self._door = door
+        self._seconds = seconds
+
+    async def offers(self) -> Sequence[Offer]:
+        """Bounded, however many pages the server has."""
+        found: list[Offer] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await self._client.list_tools(cursor=cursor)
+            found += [
+                Offer(
+                    name=tool.name,
+                    description=tool.description or tool.title or "",
+                    schema=tool.input_schema,
+                    read_only=bool(tool.annotations and tool.annotations.read_only_hint),
+                )
+                for tool in page.tools
+            ]
+            cursor = page.next_cursor
+            if cursor is None or len(found) >= _MAX_TOOLS:
+                break
+        return found[:_MAX_TOOLS]
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+        try:
+            return reply_of(await self._client.call_tool(name, dict(arguments), read_timeout_seconds=self._seconds))
+        except MCPError as refused:
+            raise self._meant(refused) from None
+        except ValidationError:
+            raise ToolError("its answer is not what the protocol says.") from None
+
+    async def changed(self) -> None:
+        await self._news.changed()
+
+    def _meant(self, refused: MCPError) -> Exception:
+        if refused.error.code == CONNECTION_CLOSED:
+            return LinkLost("it closed the connection")
+        if refused.error.code == REQUEST_TIMEOUT:
+            return TimeoutError()
+        if self._door.refusal == NOT_FOUND:
+            self._news.lose("it has forgotten the session")
+            return LinkLost("it has forgotten the session")
+        return ToolError(refused.error.message[:_MAX_COMPLAINT])
+
+
+def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Transport:
+    if settings.command is not None:
+        given = {name: text.get_secret_value() for name, text in settings.env.items()}
+        return program(settings.command, environment_of(given, os.environ), say)
+    headers = {name: text.get_secret_value() for name, text in settings.headers.items()}
+    return address(settings.url or "", headers, door)
+
+
+@contextlib.contextmanager
+def _refusals_told(door: Door) -> Any:
+    """The package says of a refusal only that there was one."""
+    try:
+        yield
+    except MCPError as error:
+        if door.refusal is None:
+            raise
+        raise LinkLost(f"it answers with status {door.refusal}: {error.error.message[:_MAX_COMPLAINT]}") from None
+
+
+@contextlib.asynccontextmanager
+async def _listening(client: Client, news: News, clock: Clock) -> AsyncIterator[None]:
+    """Servers of the newer protocol tell of changes only those who ask for them."""
+    tools = client.server_capabilities.tools
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+        yield
+        return
+    listening = asyncio.create_task(_listen(client, news, clock))
+    try:
+        yield
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _listen(client: Client, news: News, clock: Clock) -> None:
+    """Ends for good when the server does not know such a stream."""
+    while True:
+        with contextlib.suppress(SubscriptionLost):
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    news.change()
+        await clock.sleep(_LISTEN_AGAIN)
+        news.change()
+
+
+def _keep_the_package_quiet() -> None:
+    """It logs whole messages and tracebacks for each that it cannot read, as many as a server likes to send. What
+    matters of that is told by `remote`."""
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)
+    logging.getLogger("httpx2").setLevel(logging.WARNING)

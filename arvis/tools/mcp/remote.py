@@ -1,0 +1,213 @@
+"""A server of the configuration: connected when it is first wanted, kept connected, and asked.
+
+One task owns the connection, because what the protocol's package opens must be closed by the same task. Whatever a
+server makes that package raise ends one attempt or one call, as the outcome of a task that is looked at here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from arvis.config.mcp import McpServer
+from arvis.domain.errors import ToolError
+from arvis.ports.clock import Clock
+from arvis.ports.tool import Tool
+from arvis.process.redaction import Redactor
+from arvis.tools.mcp.offers import Link, LinkLost, Offer, Reply
+
+log = structlog.get_logger(__name__)
+
+EXTRA = "install it with `pip install 'arvis[mcp]'`, then start again"
+
+#: Seconds between attempts; the last one repeats.
+_PAUSES = (1.0, 5.0, 30.0)
+#: Seconds after which a connection counts as a good one, and the pauses begin anew.
+_STEADY = 60.0
+#: Seconds for a server to start and to shake hands; the first start of a package may download it.
+_MOST_TO_START = 60.0
+#: Seconds that a caller waits for a server that was never there yet.
+_MOST_TO_WAIT = 15.0
+#: Seconds between two looks at the list of tools.
+_BETWEEN_LISTS = 1.0
+_LINES_A_MINUTE = 30
+_MAX_WHY = 500
+
+
+class RemoteServer:
+    """`make` turns the offers of the server into tools."""
+
+    def __init__(
+        self, *, settings: McpServer, clock: Clock, make: Callable[[RemoteServer, Sequence[Offer]], Sequence[Tool]]
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._make = make
+        self._redact = Redactor(settings.secrets())
+        self._words = _Words(clock=clock)
+        self._keeper: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()
+        self._calls: set[asyncio.Task[Any]] = set()
+        self._link: Link | None = None
+        self._told_down = False
+        self._tools: Sequence[Tool] = ()
+
+    @property
+    def settings(self) -> McpServer:
+        return self._settings
+
+    async def tools(self) -> Sequence[Tool]:
+        """Nothing while it cannot be reached. The first call connects and waits a little."""
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name=f"mcp server {self._settings.name}")
+        if not self._tried.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_MOST_TO_WAIT):
+                    await self._tried.wait()
+        return self._tools if self._link is not None else ()
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Raises `ToolError` for everything but a good result."""
+        link, name = self._link, self._settings.name
+        if link is None:
+            raise ToolError(f"The server {name} cannot be reached just now.", fix="Try again in a minute.")
+        found = await self._outcome(link.call(tool, arguments), self._settings.timeout_seconds)
+        match found:
+            case Reply(text=text, failed=False):
+                return self._redact(text)
+            case Reply(text=text):
+                raise ToolError(self._redact(text))
+            case TimeoutError():
+                raise ToolError(f"The server {name} gave no answer within {self._settings.timeout_seconds:g} seconds.")
+            case ToolError() as refused:
+                raise ToolError(f"The server {name} refused: {self._redact(refused.what)}")
+            case LinkLost():
+                raise ToolError(f"The server {name} went away during the call; nobody knows what it did.")
+            case failure:
+                raise ToolError(f"The call of the server {name} failed: {type(failure).__name__}.")
+
+    async def close(self) -> None:
+        """End the connection, and a program with all that it started."""
+        self._link = None
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        for call in self._calls:
+            call.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    async def _keep(self) -> None:
+        """Connect, again and again, until cancelled."""
+        failures = 0
+        while True:
+            begun = self._clock.monotonic()
+            failure = await self._outcome(self._connect())
+            failures = 0 if self._clock.monotonic() - begun >= _STEADY else failures
+            self._lost(failure)
+            await self._clock.sleep(_PAUSES[min(failures, len(_PAUSES) - 1)])
+            failures += 1
+
+    async def _connect(self) -> None:
+        """One connection, from its start to its end."""
+        package = await asyncio.to_thread(_load)
+        async with contextlib.AsyncExitStack() as stack:
+            async with asyncio.timeout(_MOST_TO_START):
+                opened = package.open_link(self._settings, clock=self._clock, say=self._say)
+                link: Link = await stack.enter_async_context(opened)
+                await self._list(link)
+            self._found(link)
+            while True:
+                await link.changed()
+                await self._clock.sleep(_BETWEEN_LISTS)
+                await self._list(link)
+
+    async def _list(self, link: Link) -> None:
+        self._tools = self._make(self, await link.offers())
+
+    async def _outcome(self, work: Coroutine[Any, Any, Any], timeout: float | None = None) -> Any:
+        """What it returns, or the exception with which it ends, as a value. `TimeoutError` after `timeout` seconds.
+        Our own cancellation passes through, and ends the work."""
+        task = asyncio.create_task(work)
+        self._calls.add(task)
+        task.add_done_callback(self._forget)
+        try:
+            await asyncio.wait({task}, timeout=timeout)
+        except asyncio.CancelledError:
+            task.cancel()
+            if timeout is None:
+                await asyncio.wait({task})
+            raise
+        if not task.done():
+            task.cancel()
+            return TimeoutError()
+        if task.cancelled():
+            return LinkLost("it was cut off")
+        return task.exception() or task.result()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled():
+            # Looked at, so that nobody is told that it never was.
+            task.exception()
+
+    def _found(self, link: Link) -> None:
+        self._link, self._told_down = link, False
+        self._tried.set()
+        log.info("mcp_server_ready", server=self._settings.name)
+
+    def _lost(self, failure: Any) -> None:
+        """The operator is told once, until it is there again."""
+        self._link = None
+        self._tried.set()
+        if self._told_down:
+            return
+        self._told_down = True
+        fix = EXTRA if isinstance(failure, ImportError) else "it is tried again; look at its command or its address"
+        why = self._redact(_why(failure))[:_MAX_WHY]
+        log.warning("mcp_server_unreachable", server=self._settings.name, why=why, fix=fix)
+
+    def _say(self, line: str) -> None:
+        if self._words.may_speak():
+            log.info("mcp_server_says", server=self._settings.name, text=self._redact(line))
+
+
+def _load() -> Any:
+    """What is made with the protocol's package, which takes seconds."""
+    importlib.import_module("arvis.tools.mcp.schemas")
+    return importlib.import_module("arvis.tools.mcp.link")
+
+
+class _Words:
+    """How many lines a minute reach the log."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._spoken: deque[float] = deque(maxlen=_LINES_A_MINUTE)
+
+    def may_speak(self) -> bool:
+        now = self._clock.monotonic()
+        if len(self._spoken) == _LINES_A_MINUTE and now - self._spoken[0] < 60:  # noqa: PLR2004 - a minute
+            return False
+        self._spoken.append(now)
+        return True
+
+
+def _why(failure: Any) -> str:
+    """The first cause, in a few words."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    match failure:
+        case ImportError():
+            return f"the package for it is missing: {failure.name}"
+        case TimeoutError():
+            return "it did not start in time"
+        case OSError():
+            return failure.strerror or str(failure) or type(failure).__name__
+        case _:
+            return str(failure) or type(failure).__name__

@@ -1,0 +1,93 @@
+"""Arguments checked by the JSON schema of a server's tool: a stranger's schema, so nothing in it may cost much.
+
+Patterns are left to the server: a hostile one takes hours for a short text. References are followed inside the schema
+only, and a limited number of times, because a few lines of them can stand for billions of checks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jsonschema import Draft7Validator, Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from arvis.domain.errors import ToolError
+
+MAX_SCHEMA_BYTES = 32_768
+_MAX_REFERENCES = 2_000
+_MAX_COMPLAINTS = 5
+_MAX_COMPLAINT = 300
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
+
+
+class UnusableSchema(Exception):
+    """The text says why, and completes "its schema …"."""
+
+
+class _TooMuch(Exception):
+    """The check would not come to an end."""
+
+
+class ArgumentCheck:
+    """Raises `UnusableSchema` for a schema by which nothing can be checked."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        if len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
+            raise UnusableSchema(f"is larger than {MAX_SCHEMA_BYTES} bytes")
+        self._draft: Any = Draft7Validator if "draft-07" in str(schema.get("$schema", "")) else Draft202012Validator
+        try:
+            self._draft.check_schema(schema)
+        except SchemaError as wrong:
+            raise UnusableSchema(f"is no JSON schema: {wrong.message[:_MAX_COMPLAINT]}") from None
+        except RecursionError:
+            raise UnusableSchema("is nested too deeply") from None
+        if schema.get("type", "object") != "object":
+            raise UnusableSchema("does not describe an object")
+        self._schema = schema
+
+    def __call__(self, arguments: Mapping[str, Any]) -> None:
+        """Raises `ToolError` when the arguments do not fit."""
+        try:
+            found = self._validator().iter_errors(arguments)
+            wrong = [_complaint(error) for error, _ in zip(found, range(_MAX_COMPLAINTS), strict=False)]
+        except (_TooMuch, RecursionError):
+            raise ToolError("The arguments cannot be checked: the tool's schema refers to itself too often.") from None
+        except Unresolvable:
+            raise ToolError("The arguments cannot be checked: the tool's schema refers to something else.") from None
+        if wrong:
+            raise ToolError(f"The arguments do not fit. {'; '.join(wrong)}.")
+
+    def _validator(self) -> Any:
+        """A validator good for one check: it counts."""
+        left = iter(range(_MAX_REFERENCES))
+
+        def counted(keyword: str) -> Any:
+            follow = self._draft.VALIDATORS.get(keyword)
+
+            def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+                if next(left, None) is None:
+                    raise _TooMuch
+                yield from follow(validator, value, instance, schema) or ()
+
+            return check
+
+        words: dict[str, Any] = {word: counted(word) for word in _REFERENCES if word in self._draft.VALIDATORS}
+        words.update(dict.fromkeys(_LEFT_TO_THE_SERVER, _fits))
+        return extend(self._draft, words)(  # type: ignore[no-untyped-call]
+            self._schema, registry=Registry()
+        )
+
+
+def _fits(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:  # noqa: ARG001 - its signature
+    return iter(())
+
+
+def _complaint(error: ValidationError) -> str:
+    place = ".".join(str(part) for part in error.absolute_path) or "arguments"
+    return f"{place}: {error.message[:_MAX_COMPLAINT]}"

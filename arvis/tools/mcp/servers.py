@@ -1,0 +1,111 @@
+"""The configured servers as a source of tools, each named `server.tool`: the dot keeps them from the built-in names."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+
+from arvis.config.mcp import McpServer
+from arvis.domain.tools import Risk, ToolSpec
+from arvis.ports.clock import Clock
+from arvis.ports.tool import Tool
+from arvis.tools.mcp.offers import Offer
+from arvis.tools.mcp.remote import RemoteServer
+from arvis.tools.mcp.tool import McpTool
+
+log = structlog.get_logger(__name__)
+
+_MAX_DESCRIPTION = 2_000
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}", re.ASCII)
+_ALL = "*"
+
+
+@asynccontextmanager
+async def open_servers(settings: Sequence[McpServer], *, clock: Clock) -> AsyncIterator[McpServers]:
+    """Starts nothing by itself: a server is connected when one of its tools is first looked for. At the end of the
+    block all are closed, and their programs ended."""
+    offers = _Offers()
+    servers = [RemoteServer(settings=each, clock=clock, make=offers.tools) for each in settings]
+    try:
+        yield McpServers(servers)
+    finally:
+        await asyncio.gather(*(server.close() for server in servers))
+
+
+class McpServers:
+    """`ToolSource` over the configured servers."""
+
+    def __init__(self, servers: Sequence[RemoteServer]) -> None:
+        self._servers = {server.settings.name: server for server in servers}
+
+    async def find(self, names: Sequence[str]) -> Sequence[Tool]:
+        wanted = {server: {tool for each, _, tool in map(_parts, names) if each == server} for server in self._servers}
+        asked = [server for server, tools in wanted.items() if tools]
+        return [
+            tool
+            for server, found in zip(asked, await self._ask(asked), strict=True)
+            for tool in found
+            if _ALL in wanted[server] or _parts(tool.spec.name)[2] in wanted[server]
+        ]
+
+    async def all(self) -> Sequence[Tool]:
+        return [tool for found in await self._ask(list(self._servers)) for tool in found]
+
+    async def _ask(self, names: Sequence[str]) -> Sequence[Sequence[Tool]]:
+        """All at once: one that is slow to start delays the others by nothing."""
+        return await asyncio.gather(*(self._servers[name].tools() for name in names))
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    return name.partition(".")
+
+
+class _Offers:
+    """Makes tools of offers. What cannot be one is left out, and told of once."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
+        settings = server.settings
+        named = {offer.name: offer for offer in offers if not settings.tools or offer.name in settings.tools}
+        made = (self._tool(server, offer) for _, offer in sorted(named.items()))
+        return [tool for tool in made if tool is not None]
+
+    def _tool(self, server: RemoteServer, offer: Offer) -> Tool | None:
+        settings = server.settings
+        if not _TOOL_NAME.fullmatch(offer.name):
+            self._leave_out(settings, offer, "its name cannot be used")
+            return None
+        # Loaded by now, with what brought the offers.
+        schemas: Any = importlib.import_module("arvis.tools.mcp.schemas")
+        try:
+            check = schemas.ArgumentCheck(offer.schema)
+        except schemas.UnusableSchema as unusable:
+            self._leave_out(settings, offer, f"its schema {unusable}")
+            return None
+        return McpTool(
+            name=offer.name,
+            spec=ToolSpec(f"{settings.name}.{offer.name}", _bounded(offer.description), offer.schema),
+            risk=Risk.READ if settings.trust_annotations and offer.read_only else settings.risk,
+            repeatable=settings.repeatable,
+            check=check,
+            server=server,
+        )
+
+    def _leave_out(self, settings: McpServer, offer: Offer, why: str) -> None:
+        known = (settings.name, offer.name[:128])
+        if known not in self._told and len(self._told) < 1_000:  # noqa: PLR2004 - a server may invent names for ever
+            self._told.add(known)
+            log.warning("mcp_tool_left_out", server=settings.name, tool=known[1], why=why)
+
+
+def _bounded(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"

@@ -1,0 +1,163 @@
+"""A server that is a program of this machine and speaks lines of JSON on its standard input and output.
+
+It gets no environment but its own and PATH, HOME and LANG, is the head of a process group, and ends with that whole
+group. A line has a limit, so that a server that never ends one fills no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client import Transport
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
+
+MAX_LINE = 4 * 1024 * 1024
+_MAX_STDERR_LINE = 1_000
+#: Lines that are no messages, of one life; a program that has more to say to people does not speak the protocol.
+_MAX_STRAY_LINES = 1_000
+#: Seconds for a program to end by itself, and again after the first signal.
+_GRACE = 1.0
+_LOOK = 0.01
+
+Say = Callable[[str], None]
+_Messages = MemoryObjectSendStream[SessionMessage | Exception]
+
+
+def program(command: Sequence[str], environment: Mapping[str, str], say: Say) -> Transport:
+    """The transport that starts the program; raises `OSError` when there is none. `say` is told its words to people."""
+    return _running(command, environment, say)
+
+
+@contextlib.asynccontextmanager
+async def _running(
+    command: Sequence[str], environment: Mapping[str, str], say: Say
+) -> AsyncIterator[
+    tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+]:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=dict(environment), start_new_session=True, limit=MAX_LINE
+    )
+    try:
+        incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        async with incoming, read, write, outgoing, anyio.create_task_group() as group:
+            group.start_soon(_read, process, incoming, say)
+            group.start_soon(_write, process, outgoing, incoming)
+            group.start_soon(_hear, process, say)
+            try:
+                yield read, write
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        await _end(process)
+
+
+def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
+    """What a server finds in its environment: nothing of ours that could be a secret."""
+    return {**{name: ours[name] for name in ("PATH", "HOME", "LANG") if name in ours}, **given}
+
+
+async def _read(process: Process, incoming: _Messages, say: Say) -> None:
+    """Hand on its messages; ends with its output, and so does the connection."""
+    strays = 0
+    with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        async with incoming:
+            while (line := await _line(process, say)) is not None and strays < _MAX_STRAY_LINES:
+                message = _message(line)
+                if message is not None:
+                    await incoming.send(SessionMessage(message))
+                    continue
+                if line.strip():
+                    say(f"(no message) {line[:_MAX_STDERR_LINE].decode(errors='replace').strip()}")
+                strays += 1
+                # Lines that are in the buffer already would be read without a pause.
+                await asyncio.sleep(0)
+
+
+async def _line(process: Process, say: Say) -> bytes | None:
+    assert process.stdout is not None  # noqa: S101 - made with a pipe
+    try:
+        return await process.stdout.readuntil(b"\n")
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError:
+        say(f"(ended: it wrote a line longer than {MAX_LINE} bytes)")
+        return None
+
+
+def _message(line: bytes) -> JSONRPCMessage | None:
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMessage], incoming: _Messages) -> None:
+    assert process.stdin is not None  # noqa: S101 - made with a pipe
+    try:
+        async for each in outgoing:
+            process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await process.stdin.drain()
+    except OSError:
+        # Nobody reads there any more: the connection is over, and whoever waits must hear of it.
+        await incoming.aclose()
+
+
+async def _hear(process: Process, say: Say) -> None:
+    """Its standard error, line by line; what is too long is cut."""
+    assert process.stderr is not None  # noqa: S101 - made with a pipe
+    rest = b""
+    while piece := await process.stderr.read(8_192):
+        *lines, rest = (rest + piece).split(b"\n")
+        if len(rest) > _MAX_STDERR_LINE:
+            lines, rest = [*lines, rest], b""
+        for line in lines:
+            if text := line[:_MAX_STDERR_LINE].decode(errors="replace").strip():
+                say(text)
+        # What is in the buffer already would be read without a pause.
+        await asyncio.sleep(0)
+
+
+async def _end(process: Process) -> None:
+    """Ask, then insist. The group is killed in any case: its head may have left others behind."""
+    try:
+        if process.stdin is not None:
+            process.stdin.close()
+        await _exited(process)
+        if process.returncode is None:
+            _signal(process, signal.SIGTERM)
+            await _exited(process)
+    finally:
+        _signal(process, signal.SIGKILL)
+    await _exited(process)
+    await _drain(process)
+
+
+async def _exited(process: Process) -> None:
+    """Not `process.wait`, which waits for the ends of its pipes, too, and others may hold these."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            while process.returncode is None:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(_LOOK)
+
+
+async def _drain(process: Process) -> None:
+    """Read its pipes to their ends, so that they are closed."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            for pipe in (process.stdout, process.stderr):
+                while pipe is not None and await pipe.read(65_536):
+                    pass
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

@@ -1,0 +1,32 @@
+"""The gate before every call of a tool: may it run, must a person say so first, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from arvis.domain.tools import Permit, Risk
+from arvis.ports.tool import Tool
+
+#: What happens unless the configuration says otherwise (reliability.md §5.4). An agent must have the tool in any case.
+DEFAULTS: Mapping[Risk, Permit] = {
+    Risk.READ: Permit.ALWAYS,
+    Risk.EGRESS: Permit.ALWAYS,
+    Risk.WRITE: Permit.ASK,
+    Risk.EXEC: Permit.ASK,
+    Risk.MONEY: Permit.ASK,
+}
+
+
+class Policy:
+    """`rules` by the name of a tool, by `server.*`, or by a risk; the nearest counts."""
+
+    def __init__(self, *, rules: Mapping[str, Permit]) -> None:
+        self._rules = rules
+
+    def permit(self, tool: Tool) -> Permit:
+        name = tool.spec.name
+        server, dot, _ = name.partition(".")
+        for rule in (name, f"{server}.*" if dot else name, tool.risk.value):
+            if rule in self._rules:
+                return self._rules[rule]
+        return DEFAULTS[tool.risk]

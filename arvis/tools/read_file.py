@@ -1,0 +1,49 @@
+"""The tool that reads a file of the conversation's own folder."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import Field
+
+from arvis.domain.tools import Risk
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.tools.function import FunctionTool
+from arvis.tools.workspace import read_bytes
+
+_MOST_CHARS = 100_000
+
+#: UTF-8 has at most this many bytes for a character.
+_WIDEST = 4
+
+
+def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
+    return FunctionTool(read_file, risk=Risk.READ)
+
+
+async def read_file(
+    path: Annotated[str, Field(description="Where it lies in your folder, such as notes/today.txt.")],
+    max_chars: Annotated[int, Field(ge=1, le=_MOST_CHARS, description="How much of its beginning to read.")] = 8_000,
+    *,
+    caller: Caller,
+) -> str:
+    """Read a text file from your own folder."""
+    data, size = await asyncio.to_thread(read_bytes, caller.workspace, path, max_chars * _WIDEST)
+    text = _text_of(data, whole=len(data) == size)
+    if text is None:
+        return f"This is a binary file of {size} bytes, which cannot be shown."
+    if len(text) <= max_chars and len(data) >= size:
+        return text or "The file is empty."
+    return f"{text[:max_chars]}\n[The file goes on: it has {size} bytes, and this is its beginning.]"
+
+
+def _text_of(data: bytes, *, whole: bool) -> str | None:
+    """None for what is no text. A character that was cut in two at the end is left out."""
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        cut = not whole and error.start > len(data) - _WIDEST and error.reason == "unexpected end of data"
+        return data[: error.start].decode("utf-8-sig") if cut else None

@@ -1,0 +1,81 @@
+"""Which tools there are, and which of them a model is offered.
+
+An agent names its tools; what it does not name it does not have, wherever the tool comes from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
+
+import structlog
+
+from arvis.domain.tools import ToolSpec, wire_name
+from arvis.ports.tool import Tool, ToolServices, ToolSource
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools of one call, by the name under which the model knows them; in the order of these names, so that the
+    prompt stays the same."""
+
+    tools: Mapping[str, Tool]
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(replace(tool.spec, name=name) for name, tool in self.tools.items())
+
+
+class Registry:
+    """Every source of tools together; an earlier one wins where two have the same name."""
+
+    def __init__(self, *, sources: Sequence[ToolSource]) -> None:
+        self._sources = tuple(sources)
+
+    async def offer(self, names: Sequence[str]) -> Offer:
+        """The tools of these names that are there."""
+        if not names:
+            return Offer({})
+        found: dict[str, Tool] = {}
+        for source in self._sources:
+            for tool in await source.find(names):
+                found.setdefault(wire_name(tool.spec.name), tool)
+        return Offer(dict(sorted(found.items())))
+
+    async def all(self) -> list[Tool]:
+        return [tool for source in self._sources for tool in await source.all()]
+
+
+class InstalledTools:
+    """`ToolSource` of the entry points `arvis.tools`: Arvis' own and what other packages add. Each is imported when an
+    agent first has it, off the event loop; `services` are made with the first."""
+
+    def __init__(self, *, services: Callable[[], Awaitable[ToolServices]]) -> None:
+        self._services = services
+        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.tools")}
+        self._made: dict[str, Tool | None] = {}
+        self._making = asyncio.Lock()
+
+    async def find(self, names: Sequence[str]) -> Sequence[Tool]:
+        known = [name for name in dict.fromkeys(names) if name in self._points]
+        made = [self._made[name] if name in self._made else await self._make(name) for name in known]
+        return [tool for tool in made if tool is not None]
+
+    async def all(self) -> Sequence[Tool]:
+        return await self.find(sorted(self._points))
+
+    async def _make(self, name: str) -> Tool | None:
+        """None, and a word to the operator, when a package that it needs is missing."""
+        async with self._making:
+            if name not in self._made:
+                try:
+                    create = await asyncio.to_thread(self._points[name].load)
+                    self._made[name] = create(await self._services())
+                except ImportError as missing:
+                    log.warning("tool_unavailable", tool=name, why=str(missing), fix="install the missing package")
+                    self._made[name] = None
+            return self._made[name]

@@ -1,0 +1,153 @@
+"""Files of a conversation's own folder, and of no other place (reliability.md §5.8, S10).
+
+A path is walked from a handle of the folder, one name at a time, and no link is followed: what others change on the
+way in the meantime leads nowhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from arvis.domain.errors import ToolError
+
+#: The longest path, in characters, and the deepest.
+_LONGEST = 1_000
+_DEEPEST = 32
+
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: O_NONBLOCK: opening a pipe waits for nobody.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_REASONS = {
+    errno.ENOENT: "there is no such file",
+    errno.ELOOP: "it goes through a link, and links are not followed",
+    errno.ENOTDIR: "a part of it is no folder",
+    errno.EISDIR: "it is a folder",
+    errno.ENAMETOOLONG: "a name in it is too long",
+    errno.ENXIO: "it is no ordinary file",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk is full",
+}
+
+
+def read_bytes(workspace: Path, path: str, most: int) -> tuple[bytes, int]:
+    """The first `most` bytes of a file, and its size. Raises `ToolError`."""
+    with _told(path), _parent_of(workspace, path, make=False) as (folder, name):
+        descriptor = os.open(name, _READ, dir_fd=folder)
+        try:
+            found = os.fstat(descriptor)
+            _must_be_ours(path, found)
+            data = bytearray()
+            while len(data) < most and (piece := os.read(descriptor, most - len(data))):
+                data += piece
+        finally:
+            os.close(descriptor)
+    return bytes(data), found.st_size
+
+
+def write_bytes(workspace: Path, path: str, data: bytes) -> None:
+    """Put a whole file in place of what was there, or leave that as it is; folders on the way are made. After it
+    returns the file is on the disk. Raises `ToolError`."""
+    with _told(path), _parent_of(workspace, path, make=True) as (folder, name):
+        with suppress(FileNotFoundError):
+            _must_be_ours(path, os.stat(name, dir_fd=folder, follow_symlinks=False))
+        draft = f".{secrets.token_hex(8)}.part"
+        try:
+            _write_whole(folder, draft, data)
+            os.rename(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(draft, dir_fd=folder)
+            raise
+        os.fsync(folder)
+
+
+def _write_whole(folder: int, name: str, data: bytes) -> None:
+    descriptor = os.open(name, _WRITE, _PRIVATE_FILE, dir_fd=folder)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _parent_of(workspace: Path, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+    """A handle of the folder that holds the file, and the file's own name."""
+    *folders, name = _names(path)
+    if make:
+        workspace.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+    handle = os.open(workspace, _FOLDER)
+    try:
+        for folder in folders:
+            inner = _enter(handle, folder, make=make)
+            os.close(handle)
+            handle = inner
+        yield handle, name
+    finally:
+        os.close(handle)
+
+
+def _enter(handle: int, name: str, *, make: bool) -> int:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, _PRIVATE_FOLDER, dir_fd=handle)
+            os.fsync(handle)
+    try:
+        return os.open(name, _FOLDER, dir_fd=handle)
+    except NotADirectoryError:
+        # The kernel says the same of a link and of a file.
+        if stat.S_ISLNK(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, "a link") from None
+        raise
+
+
+def _names(path: str) -> list[str]:
+    """The names on the way. Raises `ToolError` for what is no way inside the folder."""
+    if path.startswith("/"):
+        raise _refused(path, "it does not begin in your folder: write it without the leading slash")
+    names = [name for name in path.split("/") if name not in {"", "."}]
+    if ".." in names:
+        raise _refused(path, "it leads out of your folder")
+    if not names or path.endswith("/"):
+        raise _refused(path, "it names no file")
+    if len(path) > _LONGEST or len(names) > _DEEPEST:
+        raise _refused(path, "it is too long")
+    if not path.isprintable():
+        raise _refused(path, "it holds characters that cannot be shown")
+    return names
+
+
+def _must_be_ours(path: str, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise _refused(path, _REASONS[errno.EISDIR])
+    if stat.S_ISLNK(found.st_mode):
+        raise _refused(path, _REASONS[errno.ELOOP])
+    if not stat.S_ISREG(found.st_mode):
+        raise _refused(path, _REASONS[errno.ENXIO])
+    if found.st_nlink > 1:
+        raise _refused(path, "it has a second name elsewhere (a hard link)")
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _refused(path, _REASONS.get(error.errno or 0, error.strerror or "the disk does not answer")) from None
+
+
+def _refused(path: str, why: str) -> ToolError:
+    shown = "".join(char if char.isprintable() else "�" for char in path[:100])
+    return ToolError(f"The path {shown!r} cannot be used: {why}.")

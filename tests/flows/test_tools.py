@@ -1,0 +1,172 @@
+"""The tool loop: what a model asks for is made once, told to it, and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
+from arvis.domain.messages import MessageStatus
+from arvis.domain.runs import RunRequest
+from arvis.domain.tools import Permit, ToolCall
+from arvis.store.opening import Database
+from tests.flows.house import House, agent_with, open_house, steps_of
+from tests.flows.scripted import Held, asking, call
+
+ALL = ("look", "srv.dig", "pay", "rm")
+
+
+@pytest.fixture
+async def shed(database: Database) -> AsyncIterator[House]:
+    """A house whose agent has every tool, and need not ask."""
+    async with open_house(database, agents=[agent_with(tools=ALL, allow_users=("ann",))]) as house:
+        house.rules["exec"] = Permit.ALWAYS
+        yield house
+
+
+def outputs(request: RunRequest) -> list[str]:
+    """What the model was told of its last calls."""
+    return [output.content for output in request.turns[-1].outputs]
+
+
+async def test_a_tool_is_called_and_its_output_told_to_the_model(shed: House) -> None:
+    shed.provider.script += [asking(call(1, "look", words="the sky"), text="Let me see."), "It is blue."]
+    timeline = await shed.ask("What colour?")
+    assert timeline.reply == "It is blue."
+    assert shed.tools.look.calls == [{"words": "the sky"}]
+    second = shed.provider.asked[1]
+    assert [turn.role for turn in second.turns] == ["user", "assistant", "user"]
+    assert second.turns[1].content == "Let me see."
+    assert outputs(second) == ["look of the sky"]
+    assert [step.data["tool"] for step in timeline.steps if step.step == "tool"] == ["look"]
+    assert steps_of(timeline).count("model_call") == 2
+
+
+async def test_a_tool_learns_for_whom_it_is_called(shed: House) -> None:
+    shed.provider.script += [asking(call(1, "look")), "Done."]
+    await shed.ask("Go")
+    (caller,) = shed.tools.look.callers
+    assert (caller.agent.slug, caller.timezone, caller.call_id) == ("helper", "UTC", f"{caller.execution_id}-1-1")
+    assert caller.workspace.parts[-2:] == (caller.conversation_id, "workspace")
+
+
+async def test_an_agent_is_offered_its_tools_and_no_others(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(tools=("srv.dig", "nothing"), allow_users=("ann",))]) as house:
+        house.provider.script += [asking(call(1, "look")), "I cannot look."]
+        timeline = await house.ask("Look")
+        assert [tool.name for tool in house.provider.asked[0].tools] == ["srv__dig"]
+        assert outputs(house.provider.asked[1]) == ["There is no tool look. There are: srv__dig."]
+        assert house.tools.look.calls == []
+        assert timeline.reply == "I cannot look."
+
+
+async def test_a_call_from_an_agent_without_tools_is_no_call(house: House) -> None:
+    house.provider.script += [asking(call(1, "look"), text="I tried."), asking(call(1, "look"))]
+    assert (await house.ask("Look")).reply == "I tried."
+    assert "gave no answer" in ((await house.ask("Look")).reply or "")
+    assert house.tools.look.calls == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (call(1, "look", colour="red"), "The arguments do not fit. words: is all there is."),
+        (ToolCall("1", "look", None, "{oops"), "The arguments are no JSON object. Write them as one."),
+    ],
+)
+async def test_what_does_not_fit_is_told_and_not_run(shed: House, asked: ToolCall, told: str) -> None:
+    shed.provider.script += [asking(asked), "Sorry."]
+    await shed.ask("Look")
+    assert outputs(shed.provider.asked[1]) == [told]
+    assert shed.tools.look.calls == []
+
+
+async def test_calls_of_one_reply_run_at_once(shed: House) -> None:
+    first, second = Held("one"), Held("two")
+    shed.tools.look.script += [first, second]
+    shed.provider.script += [asking(call(1, "look", words="a"), call(2, "look", words="b")), "Both."]
+    asked = asyncio.create_task(shed.ask("Look twice"))
+    await first.until_begun()
+    await second.until_begun()
+    second.go.set()
+    first.go.set()
+    assert (await asked).reply == "Both."
+    assert outputs(shed.provider.asked[1]) == ["one", "two"]
+
+
+async def test_an_error_of_a_tool_is_told_and_a_defect_only_by_its_kind(shed: House) -> None:
+    shed.tools.look.script += [ToolError("The sky is closed."), KeyError("a secret")]
+    shed.provider.script += [asking(call(1, "look", words="a")), asking(call(2, "look", words="b")), "Well."]
+    assert (await shed.ask("Look")).reply == "Well."
+    assert outputs(shed.provider.asked[1]) == ["Error: The sky is closed."]
+    assert outputs(shed.provider.asked[2]) == ["Error: the tool failed (KeyError)."]
+
+
+async def test_after_five_rounds_the_model_has_to_answer(shed: House) -> None:
+    shed.provider.script += [asking(call(number, "look", words=str(number))) for number in range(5)]
+    shed.provider.script.append("Enough.")
+    assert (await shed.ask("Look around")).reply == "Enough."
+    assert [request.tools_off for request in shed.provider.asked] == [False] * 5 + [True]
+    assert len(shed.tools.look.calls) == 5
+
+
+async def test_a_model_that_never_answers_ends_in_a_notice(shed: House) -> None:
+    shed.provider.script += [asking(call(number, "look", words=str(number))) for number in range(9)]
+    assert "gave no answer" in ((await shed.ask("Look around")).reply or "")
+    assert len(shed.provider.asked) == 6
+
+
+async def test_the_same_call_a_third_time_is_not_made(shed: House) -> None:
+    shed.provider.script += [asking(call(number, "look", words="same")) for number in range(3)]
+    shed.provider.script.append("I see.")
+    assert (await shed.ask("Look")).reply == "I see."
+    assert len(shed.tools.look.calls) == 2
+    last = shed.provider.asked[-1]
+    assert last.tools_off
+    assert "made before" in outputs(last)[0]
+
+
+async def test_a_tool_that_must_never_run_is_refused(shed: House) -> None:
+    shed.rules["pay"] = Permit.NEVER
+    shed.provider.script += [asking(call(1, "pay")), "I may not."]
+    await shed.ask("Pay")
+    assert outputs(shed.provider.asked[1]) == ["The tool pay must not be used here."]
+    assert shed.tools.pay.calls == []
+
+
+async def test_a_huge_output_is_cut_in_the_middle(shed: House) -> None:
+    shed.tools.look.script.append("a" * 100_000 + "end")
+    shed.provider.script += [asking(call(1, "look")), "Long."]
+    await shed.ask("Look")
+    (output,) = outputs(shed.provider.asked[1])
+    assert len(output) < 33_000
+    assert output.endswith("end")
+
+
+async def test_what_is_too_long_is_asked_once_more_in_half_the_room(database: Database) -> None:
+    too_long = ProviderError(ProviderErrorKind.TOO_LONG, "too long")
+    async with open_house(
+        database, agents=[agent_with(tools=ALL, context_tokens=20_000, allow_users=("ann",))]
+    ) as house:
+        for _ in range(8):
+            await house.ask("word " * 500)
+        house.tools.look.script.append("x" * 20_000)
+        house.provider.script += [asking(call(1, "look")), too_long, "Short."]
+        assert (await house.ask("Look")).reply == "Short."
+        refused, shrunk = house.provider.asked[-2:]
+        assert len(shrunk.turns) < len(refused.turns)
+        assert len(outputs(shrunk)[0]) == 4_000
+
+
+async def test_a_turn_stopped_in_the_middle_of_a_tool_stays_stopped(shed: House) -> None:
+    held = Held()
+    shed.tools.look.script.append(held)
+    shed.provider.script.append(asking(call(1, "look")))
+    message = await shed.say("Look")
+    await held.until_begun()
+    await shed.flow.stop(shed.message("").address, "ann")
+    await held.until_cancelled()
+    await shed.until_status(message.message_id, MessageStatus.CANCELLED)
+    assert len(shed.provider.asked) == 1

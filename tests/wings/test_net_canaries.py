@@ -1,0 +1,30 @@
+"""The guard on a real network that answers everywhere: not one packet to anything that is not public (S6)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.parts import refused, require
+from tests.wings.address_list import PUBLIC
+from tests.wings.canaries import CONTROLS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_no_packet_reaches_a_canary() -> None:
+    unshare = require("unshare", "install util-linux (Debian: apt-get install util-linux)")
+    require("ip", "install iproute2 (Debian: apt-get install iproute2)")
+    alone = [str(unshare), "--map-root-user", "--net"]
+    tried = subprocess.run([*alone, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        refused(f"this machine gives nobody a network of his own: {tried.stderr.strip()}")
+    run = [*alone, sys.executable, "-m", "tests.wings.canaries"]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert set(seen["controls"]) == set(CONTROLS)
+    assert set(seen["list"]) == {PUBLIC}
+    assert seen["wrong"] == []
