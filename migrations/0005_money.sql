@@ -50,7 +50,7 @@ CREATE TABLE client_channels (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (platform, channel)
 ) STRICT;
-CREATE INDEX client_channels_client ON client_channels (client_id);
+CREATE INDEX client_channels_client ON client_channels (client_id, platform, channel);
 
 CREATE TABLE charges (
     id TEXT PRIMARY KEY,

@@ -7,20 +7,20 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib.metadata import entry_points
 
 import structlog
 
-from arvis.app.base import open_base, watch_disk
+from arvis.app.base import Base, open_base, watch_disk
 from arvis.app.parts import new_token
 from arvis.app.providers import open_shelf
 from arvis.app.roles import start_roles
 from arvis.app.tools import open_tools
 from arvis.config import Config, ineffective_keys
 from arvis.domain.errors import ConfigError
-from arvis.domain.runs import Account, CallTimeouts
+from arvis.domain.runs import CallTimeouts
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.process.lock import hold_data_folder
@@ -60,7 +60,7 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
-        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base.accounts.usable))
+        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
         _warn_of_ineffective(config)
         async with asyncio.TaskGroup() as group:
             stored = {account.provider for account in base.accounts.usable}
@@ -74,8 +74,10 @@ def _given_key(config: Config) -> str | None:
     return None if config.secrets_key is None else config.secrets_key.get_secret_value()
 
 
-def _models(accounts: Sequence[Account]) -> list[str]:
-    return [f"{account.provider}/{account.model} ({account.name})" for account in accounts]
+def _models(base: Base) -> list[str]:
+    """Those of the configuration, as `arvis doctor` wants to hear; what is stored it reads by itself."""
+    lasting = {*base.accounts.configured, DEMO}
+    return [f"{one.provider}/{one.model} ({one.name})" for one in base.accounts.usable if one in lasting]
 
 
 def _warn_of_ineffective(config: Config) -> None:

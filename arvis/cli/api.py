@@ -46,6 +46,9 @@ class Api:
     def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
         return self._call("POST", _joined(path), body=body, patience=patience)
 
+    def put(self, *path: str, body: Any) -> Any:
+        return self._call("PUT", _joined(path), body=body)
+
     def delete(self, *path: str) -> Any:
         return self._call("DELETE", _joined(path))
 

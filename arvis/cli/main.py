@@ -28,6 +28,8 @@ COMMANDS = {
     "chat": Command("chat", "Talk to an agent: one message, or line by line."),
     "jobs": Command("jobs", "Look at the queue, and retry, cancel or delete what is in it."),
     "waits": Command("waits", "List the questions that wait for a person, and answer them."),
+    "accounts": Command("accounts", "List, add, try and remove the accounts of models."),
+    "variables": Command("variables", "List, show, set and remove what tools may ask for."),
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
     "login": Command("login", "Print a new one-time link to the page."),
     "doctor": Command("doctor", "Check that everything is in order, with or without a running daemon."),

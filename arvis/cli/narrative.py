@@ -104,6 +104,10 @@ def _model_call(step: Json, _: int) -> str:
     return f"{head}: {step['inputTokens']} tokens in{cached}, {step['outputTokens']} out, {cost}, {took}"
 
 
+def _tool(step: Json, _: int) -> str:
+    return f"tool {step['tool']} {'gave nothing' if step['failed'] else 'gave'}: {step['output']}"
+
+
 def _delivery(step: Json, _: int) -> str:
     head = f"part {step['part'] + 1} of the answer: {step['state']}"
     return f"{head}: {step['error']}" if step["error"] else head
@@ -117,6 +121,7 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "started": _started,
     "node": lambda step, _: f"step {step['node']}: {step['decision']}",
     "model_call": _model_call,
+    "tool": _tool,
     "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
     "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",

@@ -114,12 +114,15 @@ class _Kept:
 
     async def keep(self, stream: asyncio.StreamReader) -> None:
         while piece := await stream.read(_PIECE):
-            if self._on_piece is not None:
-                self._on_piece(piece)
-                continue
-            room = self._most - len(self.data)
-            self.cut = self.cut or len(piece) > room
-            self.data += piece[:room]
+            self._take(piece)
+
+    def _take(self, piece: bytes) -> None:
+        if self._on_piece is not None:
+            self._on_piece(piece)
+            return
+        room = self._most - len(self.data)
+        self.cut = self.cut or len(piece) > room
+        self.data += piece[:room]
 
 
 async def _feed(writer: asyncio.StreamWriter, stdin: bytes) -> None:
@@ -139,6 +142,9 @@ async def _wait(process: Process) -> None:
 
 async def _settle(process: Process, talk: Sequence[asyncio.Task[None]]) -> None:
     """To the end of the guard, which by now has no lifeline; it needs help only if something stopped it."""
+    if process.stdout and any(task.done() and not task.cancelled() and task.exception() for task in talk):
+        # Nobody reads it any more, and a full stream never shows its end.
+        talk = [*talk, asyncio.create_task(_Kept(0).keep(process.stdout))]
     _, late = await asyncio.wait(talk, timeout=_GRACE)
     if late and process.returncode is None:
         with suppress(ProcessLookupError):

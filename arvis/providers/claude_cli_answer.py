@@ -18,6 +18,8 @@ from arvis.providers.reply import ReplyText, printable, token_count
 
 #: On the way a text is much larger than it is.
 _OVERHEAD = 256
+#: Reading a line costs as much as so many bytes, even an empty one.
+_LINE = 100
 _LONGEST_NAME = 200
 _LONGEST_WORDS = 2_000
 
@@ -45,10 +47,10 @@ class Answer:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises `ProviderError` when there are too many of them."""
-        self._left -= len(data)
+        end, *starts = data.split(b"\n")
+        self._left -= len(data) + _LINE * len(starts)
         if self._left < 0:
             raise failures.unreadable(self._account, "it does not end")
-        end, *starts = data.split(b"\n")
         self._line += end
         for start in starts:
             self._take(bytes(self._line))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.domain.tools import wire_name
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient
 from arvis.providers.calls import CallDrafts
@@ -107,13 +108,14 @@ def newest_user_text(request: RunRequest) -> str:
 
 def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> Said | None:
     """Ask for the tool; once it has answered, say what it gave."""
-    name, _, arguments = argument.strip().partition(" ")
+    written, _, arguments = argument.strip().partition(" ")
+    name = wire_name(written)
     if request.turns and request.turns[-1].outputs:
         named = {call.id: call.name for turn in request.turns for call in turn.calls}
         outputs = [output for output in request.turns[-1].outputs if named.get(output.call_id) == name]
-        return _said("\n".join(f"{name}: {output.content}" for output in outputs)) if outputs else None
+        return _said("\n".join(f"{written}: {output.content}" for output in outputs)) if outputs else None
     if name not in {tool.name for tool in request.tools}:
-        return _said(f"I have no tool {name}.")
+        return _said(f"I have no tool {written}.")
     number = len(calls)
     calls.add(number, id=f"demo_{number}", name=name, arguments=arguments)
     return None

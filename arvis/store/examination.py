@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import DeliveryState
+from arvis.store.accounts import account_of
 from arvis.store.session import Row
+from arvis.store.variables import variable_of
 
 #: The most rows that one count looks at.
 MOST = 1000
@@ -38,7 +41,8 @@ class Records:
     """How the rows stand; times in ms. Counts stop at `MOST`. `newest_at` is the latest time in the database,
     `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
     that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
-    `troubled` counts deliveries of the last week that failed or of which nobody knows."""
+    `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
+    entered in the product, `secrets` secret variables."""
 
     installed_at: int
     newest_at: int
@@ -50,6 +54,8 @@ class Records:
     crashing: Sequence[str]
     troubled: Mapping[DeliveryState, int]
     calls: Sequence[AccountCalls]
+    accounts: Sequence[StoredAccount]
+    secrets: Sequence[Variable]
 
 
 class Look(Protocol):
@@ -75,6 +81,8 @@ def read_records(look: Look, now: int) -> Records:
         crashing=[row["id"] for row in look("crashing_jobs", limit=MOST)],
         troubled={DeliveryState(row["state"]): row["number"] for row in deliveries},
         calls=_by_account(look("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
+        accounts=[account_of(row) for row in look("all_accounts")],
+        secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
     )
 
 

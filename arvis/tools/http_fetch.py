@@ -19,7 +19,7 @@ from arvis.tools.function import FunctionTool
 from arvis.tools.page_text import page_text
 
 _TIMEOUT = 15.0
-_MAX_BYTES = 2_000_000
+_MAX_BYTES = 1_000_000
 _USUAL_CHARS = 3000
 _MOST_CHARS = 20_000
 _OK = 200

@@ -97,7 +97,7 @@ class _Paper:
 class _Reader(HTMLParser):
     def __init__(self, *, base: str, limit: int, unseen: frozenset[str]) -> None:
         super().__init__(convert_charrefs=True)
-        self._base = base
+        self._base = self._given = base
         self._page = urldefrag(base)[0]
         self._unseen = unseen
         self._paper = _Paper(limit=limit)
@@ -156,7 +156,7 @@ class _Reader(HTMLParser):
             case "title":
                 self._in_title = not self._title
             case "base":
-                self._base = _joined(self._base, attributes.get("href")) or self._base
+                self._set_base(attributes.get("href"))
             case "a":
                 self._end_link()
                 self._link = (_joined(self._base, attributes.get("href")), self._paper.length)
@@ -197,6 +197,11 @@ class _Reader(HTMLParser):
             self._verbatim = max(0, self._verbatim - (tag == "pre"))
         elif tag in _LINES:
             self._paper.line()
+
+    def _set_base(self, href: str | None) -> None:
+        """Only the first one counts, and none that would make every link long."""
+        if self._base == self._given and href and len(href) <= _LONGEST_LINK:
+            self._base = _joined(self._given, href) or self._given
 
     def _bullet(self) -> str:
         indent = "  " * min(len(self._lists) - 1, 8)

@@ -274,6 +274,25 @@ def test_a_web_that_knows_none_of_its_names(tmp_path: Path) -> None:
     assert Patient(tmp_path, f"web: {{{OPEN}, allowed_hosts: [box]}}\n").status("web_names") == "ok"
 
 
+# -- tools -------------------------------------------------------------------------------------------------
+
+AGENT = "agents: [{{slug: helper, name: Helper, tools: [{}]}}]\nweb: {{port: 0}}\n"
+
+
+def test_a_tool_that_nobody_offers(tmp_path: Path) -> None:
+    patient = Patient(tmp_path, AGENT.format("get_time, srv.dig"))
+    found = patient.examined()["tool_names"]
+    assert (found.status, "srv.dig" in found.why) == ("warn", True)
+    patient.config.write_text(AGENT.format("get_time") + "mcp: {servers: [{name: srv, command: [dig]}]}\n")
+    assert patient.status("tool_names") == "ok"
+
+
+def test_agents_that_run_programs_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "sandbox" not in Patient(tmp_path, AGENT.format("get_time")).examined()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Patient(tmp_path, AGENT.format("run_shell")).status("sandbox") == "warn"
+
+
 # -- security ----------------------------------------------------------------------------------------------
 
 

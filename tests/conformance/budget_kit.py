@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 from arvis.domain.errors import BudgetBusy, BudgetReached
 from arvis.domain.money import Budget, Busy, OverBudget, Reserved, Spender, SpendingLimits, Spent
@@ -19,15 +20,15 @@ DAY_MS = 24 * HOUR_MS
 _numbers = count(1)
 
 
-def spender(turn: str = "turn-1", visit: str = "1", **more: object) -> Spender:
+def spender(turn: str = "turn-1", visit: str = "1", **more: Any) -> Spender:
     given = {"agent_id": "agent", "principal_id": "ann", "job_id": "job", **more}
-    return Spender(execution_id=turn, visit=visit, turn=turn, **given)  # type: ignore[arg-type] names of fields
+    return Spender(execution_id=turn, visit=visit, turn=turn, **given)
 
 
-def call(cost: int, **more: object) -> ModelCall:
+def call(cost: int, **more: Any) -> ModelCall:
     given = {"input_tokens": 10, "output_tokens": 5, "cost_micros": cost, "priced": cost > 0, **more}
     number = f"01{next(_numbers):024}"
-    return ModelCall(number, "main", "openai", "gpt", NOON, 1000, **given)  # type: ignore[arg-type] names of fields
+    return ModelCall(number, "main", "openai", "gpt", NOON, 1000, **given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -33,21 +34,32 @@ from arvis.runner.billing import add_client, bind_channel
 from arvis.runner.budget import RESERVATION_MS, settle, spender_of
 from arvis.store.opening import Database
 from tests.conformance.budget_kit import DAY_MS, HOUR_MS, NOON, Desk, booked, call, spender
-from tests.conformance.databases import opened
+from tests.conformance.databases import emptied, opened
 from tests.conformance.takeovers import stores
+from tests.postgres import PostgresServer
 
 CENT = 10_000
 
 
+@pytest.fixture(scope="module")
+def url(postgres: PostgresServer) -> Iterator[str]:
+    """One database for all cases, because making one costs more than a case."""
+    with postgres.database("budgets") as url:
+        yield url
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
-    async with opened(Database(tmp_path / "arvis.db", url, tmp_path)) as store:
+    database = Database(tmp_path / "arvis.db", None, tmp_path)
+    if request.param == "postgres":
+        database = Database(tmp_path / "none.db", request.getfixturevalue("url"), tmp_path)
+        emptied(database)
+    async with opened(database) as store:
         yield store
 
 
-def desk(store: Store, **limits: int | str) -> Desk:
-    return Desk(store, SpendingLimits(**limits))  # type: ignore[arg-type] names of fields
+def desk(store: Store, **limits: Any) -> Desk:
+    return Desk(store, SpendingLimits(**limits))
 
 
 # -- one after the other -----------------------------------------------------------------------------------

@@ -79,6 +79,7 @@ SMALL_SORTS = {
     "conversations_in_place": "the agents of one channel",
     "usage_of_turn": "the model calls of one turn",
     "due_waits": "what is due",
+    "usage_report": "a page of the dashboard; the groups of a range of receipts",
 }
 
 #: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run.

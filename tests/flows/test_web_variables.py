@@ -9,7 +9,7 @@ import pytest
 
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.web.variables import DOTS
-from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
+from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, files_with, running_site
 
 CANARY = "canary-variable-81Hq"
 
@@ -42,7 +42,7 @@ async def test_a_secret_is_sealed_and_shown_as_dots(site: Site, tmp_path: Path) 
     assert stored is not None
     box = SealedBox(file=secrets_key_file(tmp_path), given=None, tell=print)
     assert box.open(stored.value) == CANARY
-    assert not [file for file in tmp_path.rglob("*") if file.is_file() and CANARY.encode() in file.read_bytes()]
+    assert files_with(CANARY, tmp_path) == []
     assert CANARY not in site.redact(f"a line with {CANARY}")
 
 

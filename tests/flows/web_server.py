@@ -261,6 +261,11 @@ KINDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+def files_with(text: str, folder: Path) -> list[Path]:
+    """The files below a folder that hold a text in clear."""
+    return [file for file in folder.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
+
+
 async def eventually(true: Callable[[], object]) -> None:
     """Until something of the server that has no event of its own is so."""
     async with asyncio.timeout(5):

@@ -78,6 +78,7 @@ async def test_what_no_account_can_mend_ends_the_run(kind: ProviderErrorKind) ->
 
 
 async def test_a_fallback_is_asked_for_its_own_model() -> None:
+    """Vector A2 of behaviour.md §8."""
     bench = Bench(FIRST, THIRD, first=[KINDS.OVERLOADED])
     assert await bench.ask("scripted/huge", "other/nano") == "third"
     assert bench.provider.asked == [("first", "huge"), ("third", "nano")]
@@ -143,6 +144,7 @@ async def test_the_rests_come_back_with_the_run() -> None:
     [(1, None, 1), (2, None, 5), (3, None, 25), (4, None, 60), (9, None, 60), (1, 600.0, 10), (3, 600.0, 25)],
 )
 def test_rests_grow_and_are_never_shorter_than_asked(refusals: int, retry_after: float | None, minutes: int) -> None:
+    """Vector A1 of behaviour.md §8."""
     rests, choice = Rests(), Choice(FIRST, "big")
     found = [rests.refused(choice, error(KINDS.RATE_LIMIT, retry_after=retry_after), at) for at in range(refusals)]
     assert found[-1].until == refusals - 1 + minutes * MINUTE

@@ -43,7 +43,7 @@ def act(behaviour: dict[str, object]) -> None:
             code += "if os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
             code += "open(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
             subprocess.run([sys.executable, "-I", "-S", "-c", code, file], check=True)
-            while not Path(file).read_text(encoding="utf-8"):
+            while not (Path(file).exists() and Path(file).read_text(encoding="utf-8")):
                 time.sleep(0.01)
     if "hang" in behaviour:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

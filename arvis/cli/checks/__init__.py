@@ -16,6 +16,7 @@ from arvis.cli.checks import (
     machine,
     queue,
     security,
+    tools,
     web,
 )
 from arvis.cli.checks.findings import Finding, failed
@@ -32,6 +33,7 @@ GROUPS = (
     daemon.GROUP,
     web.GROUP,
     accounts.GROUP,
+    tools.GROUP,
     queue.GROUP,
     security.GROUP,
 )

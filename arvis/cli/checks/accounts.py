@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from arvis.cli.checks.findings import Check, Group, Verdict, fail, ok, warn
-from arvis.cli.checks.scene import Scene
-from arvis.domain.errors import PERMANENT, ProviderErrorKind
+from arvis.cli.checks.findings import Check, Group, Verdict, fail, failed, ok, warn
+from arvis.cli.checks.scene import PLACEHOLDER, Scene
+from arvis.config.accounts import AVAILABLE
+from arvis.domain.accounts import AccountStatus, StoredAccount
+from arvis.domain.errors import PERMANENT, ArvisError, ProviderErrorKind, SecretLost
 from arvis.domain.runs import Account
+from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.providers import anthropic_prompt, google, ollama
 from arvis.providers.openai import VENDORS
 from arvis.runner import DEMO
@@ -31,16 +34,80 @@ _DEMO = f"{DEMO.provider}/{DEMO.model} ({DEMO.name})"
 
 
 def check_accounts(scene: Scene) -> Verdict:
-    """A running daemon says itself what it answers with."""
+    """A running daemon says itself what its configuration gave it; what was added since is in the database."""
     said = scene.daemon.start.models if scene.daemon is not None and scene.daemon.start is not None else None
+    stored = tuple(f"{one.provider}/{one.model} ({one.name})" for one in _stored(scene))
     models = tuple(f"{account.provider}/{account.model} ({account.name})" for account in scene.config.accounts)
-    if (said or models or (_DEMO,)) == (_DEMO,):
-        fix = "Set a key such as OPENAI_API_KEY, or add an account to config.yaml (`arvis init` asks for one)."
+    configured = models if said is None else () if said == (_DEMO,) else said
+    answering, expected = (*configured, *stored) or (_DEMO,), (*models, *stored) or (_DEMO,)
+    if answering == (_DEMO,):
+        fix = "Set a key such as OPENAI_API_KEY, or add an account with `arvis accounts add` (or to config.yaml)."
         return warn("The built-in demo answers", "No account of a model is configured.", fix)
-    if said is not None and said != (models or (_DEMO,)):
-        why = f"From here it would be started with {', '.join(models) or _DEMO}."
-        return ok(f"The daemon answers with {', '.join(said)}", why)
-    return ok(f"{'The daemon answers' if said else 'Answers come'} with {', '.join(said or models)}")
+    if said is not None and answering != expected:
+        why = f"From here it would be started with {', '.join(expected)}."
+        return ok(f"The daemon answers with {', '.join(answering)}", why)
+    return ok(f"{'The daemon answers' if said else 'Answers come'} with {', '.join(answering)}")
+
+
+def check_stored_accounts(scene: Scene) -> Verdict | None:
+    """Those that were entered in the product, and would be left out or never answer."""
+    stored = [] if scene.records is None else [one for one in scene.records.accounts if _is_active(one)]
+    if not stored:
+        return None
+    configured = {account.name for account in scene.config.accounts}
+    if twins := [one.name for one in stored if one.name in configured]:
+        fix = "Remove it with `arvis accounts remove`, or rename the one of the configuration."
+        return warn(f"Passed over: {', '.join(twins)}", "The configuration has an account of the same name.", fix)
+    if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in AVAILABLE]:
+        why = f"This version has the providers {', '.join(sorted(AVAILABLE))}."
+        return warn(f"No provider for {', '.join(strange)}", why, "Remove the account, or install a newer version.")
+    return ok(f"Accounts that were added here: {', '.join(one.name for one in stored)}")
+
+
+def check_stored_secrets(scene: Scene) -> Verdict | None:
+    """Everything that is sealed in the database opens with the key that is here."""
+    given = scene.config.secrets_key
+    if scene.records is None or (given is not None and given.get_secret_value() == PLACEHOLDER):
+        return None
+    sealed = {f"the account {one.name}": one.sealed_key for one in scene.records.accounts if one.sealed_key}
+    sealed |= {f"the variable {one.key}": one.value for one in scene.records.secrets}
+    if not sealed:
+        return None
+    try:
+        text = None if given is None else given.get_secret_value()
+        box = SealedBox(file=secrets_key_file(scene.folder), given=text, tell=lambda _: None)
+    except ArvisError as error:
+        return failed(error)
+    lost = {name: loss for name, value in sealed.items() if (loss := _loss(box, value)) is not None}
+    if lost:
+        first = next(iter(lost.values()))
+        return fail(f"Cannot be opened: {', '.join(list(lost)[:5])}", first.why, first.fix)
+    return ok(f"Sealed keys and variables that open: {len(sealed)}")
+
+
+def _loss(box: SealedBox, sealed: str) -> SecretLost | None:
+    try:
+        box.open(sealed)
+    except SecretLost as lost:
+        return lost
+    return None
+
+
+def _is_active(stored: StoredAccount) -> bool:
+    return stored.status is AccountStatus.ACTIVE
+
+
+def _stored(scene: Scene) -> list[StoredAccount]:
+    """Those that stand beside the ones of the configuration."""
+    configured = {account.name for account in scene.config.accounts}
+    found = [] if scene.records is None else scene.records.accounts
+    return [one for one in found if _is_active(one) and one.name not in configured]
+
+
+def _accounts(scene: Scene) -> list[Account]:
+    """All that may be asked; without the keys of stored ones, which nobody needs here."""
+    stored = (Account(one.name, one.provider, one.model, base_url=one.base_url) for one in _stored(scene))
+    return [*scene.config.accounts, *stored]
 
 
 class _Server(NamedTuple):
@@ -51,7 +118,8 @@ class _Server(NamedTuple):
 
 def check_servers(scene: Scene) -> Verdict | None:
     """A connection, and for https its certificate. Nothing is asked, so nothing is paid."""
-    servers = {account.name: server for account in scene.config.accounts if (server := _server_of(account))}
+    accounts = _accounts(scene)
+    servers = {account.name: server for account in accounts if (server := _server_of(account))}
     if not servers:
         return None
     refused = _refusals(sorted(set(servers.values())))
@@ -61,7 +129,7 @@ def check_servers(scene: Scene) -> Verdict | None:
     what = f"Not reached: {', '.join(away)}"
     why = "; ".join(f"{servers[name].host} port {servers[name].port}: {text}" for name, text in away.items())
     fix = "Start that server, mend the network, or change base_url of the account."
-    return fail(what, f"{why}.", fix) if len(away) == len(scene.config.accounts) else warn(what, f"{why}.", fix)
+    return fail(what, f"{why}.", fix) if len(away) == len(accounts) else warn(what, f"{why}.", fix)
 
 
 def check_calls(scene: Scene) -> Verdict | None:
@@ -117,5 +185,11 @@ def _refusal(server: _Server) -> str:
 
 GROUP = Group(
     "accounts",
-    (Check("accounts", check_accounts), Check("account_servers", check_servers), Check("account_calls", check_calls)),
+    (
+        Check("accounts", check_accounts),
+        Check("stored_accounts", check_stored_accounts),
+        Check("stored_secrets", check_stored_secrets),
+        Check("account_servers", check_servers),
+        Check("account_calls", check_calls),
+    ),
 )

@@ -100,7 +100,9 @@ def check_user(scene: Scene) -> Verdict | None:
 
 
 def _private_files(folder: Path) -> Iterator[Path]:
-    yield from (folder / name for name in ("api-key", "address", "arvis.db", "arvis.db-wal", "arvis.db-shm"))
+    yield from (
+        folder / name for name in ("api-key", "secrets.key", "address", "arvis.db", "arvis.db-wal", "arvis.db-shm")
+    )
     for name in ("backups", "logs", "aside"):
         if (folder / name).is_dir():
             yield from sorted((folder / name).iterdir())

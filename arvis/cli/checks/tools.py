@@ -1,0 +1,41 @@
+"""What agents are given as tools, and whether it can be had here."""
+
+from __future__ import annotations
+
+import asyncio
+from importlib.metadata import entry_points
+
+from arvis.cli.checks.findings import Check, Group, Verdict, ok, warn
+from arvis.cli.checks.scene import Scene
+from arvis.process.sandbox import Bubblewrap
+
+#: Tools that run programs.
+_PROGRAMS = frozenset({"run_shell"})
+
+
+def check_tool_names(scene: Scene) -> Verdict | None:
+    """Only the agents of the configuration: those of the database are looked at when they work."""
+    named = {tool: agent.slug for agent in scene.config.agents for tool in agent.tools}
+    if not named:
+        return None
+    known = {point.name for point in entry_points(group="arvis.tools")}
+    servers = {server.name for server in scene.config.mcp.servers}
+    missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
+    if missing:
+        why = f"The agent {named[missing[0]]} is to have {', '.join(missing)}, and nothing offers that."
+        return warn("A tool is not known", why, f"Use some of {', '.join(sorted(known))}, or configure its server.")
+    return ok("Every tool of an agent is known")
+
+
+def check_sandbox(scene: Scene) -> Verdict | None:
+    if not any(_PROGRAMS.intersection(agent.tools) for agent in scene.config.agents):
+        return None
+    refusal = asyncio.run(Bubblewrap().refusal())
+    if refusal is not None:
+        return warn(
+            "Agents cannot run programs here", refusal, "Install bubblewrap, or take `run_shell` from the agents."
+        )
+    return ok("Programs of agents run in a sandbox")
+
+
+GROUP = Group("tools", (Check("tool_names", check_tool_names), Check("sandbox", check_sandbox)))

@@ -1,0 +1,41 @@
+"""`get_variable`: what the owner has stored for tools, one value at a time. No prompt ever holds one by itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from arvis.domain.accounts import Variable
+from arvis.domain.errors import SecretLost, ToolError
+from arvis.domain.tools import Risk
+from arvis.ports.store import Transaction
+from arvis.ports.tool import Tool, ToolServices
+from arvis.tools.function import FunctionTool
+
+#: Of the keys that exist, so many are named to a model that asked for another.
+_MOST_NAMED = 50
+
+
+def create(services: ToolServices) -> Tool:
+    async def get_variable(
+        key: Annotated[str, Field(min_length=1, max_length=100, description="The name of the variable.")],
+    ) -> str:
+        """Get the value of a variable that the owner has stored, such as an address or the key of a service."""
+        variable, others = await services.store.read(_find, key)
+        if variable is None:
+            known = f"These exist: {', '.join(others)}." if others else "None that you may know of exists."
+            raise ToolError(f"There is no variable {key}. {known}")
+        try:
+            return services.secrets.open(variable.value) if variable.secret else variable.value
+        except SecretLost as lost:
+            raise ToolError(f"The variable {key} cannot be opened. {lost.why}", fix=lost.fix) from lost
+
+    return FunctionTool(get_variable, risk=Risk.READ)
+
+
+def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str]]:
+    """The variable; where there is none, the keys of those that are not secret."""
+    found = tx.variables.get(key)
+    others = [] if found is not None else tx.variables.after("", 2 * _MOST_NAMED)
+    return found, [variable.key for variable in others if not variable.secret][:_MOST_NAMED]
