@@ -12,11 +12,12 @@ from functools import partial
 from arvis.agents import notices, turns
 from arvis.agents.agent import is_turn
 from arvis.agents.turns import CancelledTurn, Ending
-from arvis.domain.errors import PERMANENT, ExecutionError, ProviderErrorKind
+from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
+from arvis.domain.money import budget_reason
 from arvis.domain.runs import RunResult
 from arvis.graph import lifecycle
 from arvis.graph.engine import Engine, nothing
@@ -35,6 +36,8 @@ FOLD_TOKENS = 8_000
 PATIENCE = 20
 #: How long a limited account rests when the provider does not say (behaviour 1.11), in seconds.
 LIMIT_SECONDS = 60
+#: How long a call waits whose budget is set aside for calls under way, in seconds.
+BUSY_SECONDS = 2
 
 
 class MessageFlow:
@@ -98,7 +101,7 @@ class MessageFlow:
         conclusion = Conclusion()
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
-        except RunFailed as failure:
+        except (RunFailed, BudgetReached, BudgetBusy) as failure:
             return verdict_of(failure)
         except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
             return GiveUp("broken", broken.what)
@@ -167,8 +170,13 @@ class Conclusion:
         self.asked = tx.messages.of_turn(execution.id)
 
 
-def verdict_of(failure: RunFailed) -> Verdict:
-    """What a failed model call means for the job (reliability.md H12)."""
+def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
+    """What a failed or forbidden model call means for the job (reliability.md H12, H26)."""
+    match failure:
+        case BudgetReached(budget=budget):
+            return GiveUp(budget_reason(budget), f"{failure.what}; {failure.fix}")
+        case BudgetBusy():
+            return NotBefore(BUSY_SECONDS, "budget")
     error = failure.error
     if error.kind is ProviderErrorKind.RATE_LIMIT:
         return NotBefore(max(error.retry_after or 0, LIMIT_SECONDS), "rate_limit")

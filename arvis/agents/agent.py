@@ -7,12 +7,12 @@ prompt is built anew before every call, from rows that do not change while the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 from arvis.agents import notices
-from arvis.agents.standing import Standing, load_standing, note_calls
+from arvis.agents.standing import Standing, load_standing, note_rests
 from arvis.agents.streaming import Coalescer
 from arvis.agents.tool_node import ToolNode, ToolRules
 from arvis.context import Prompt, build_prompt
@@ -20,20 +20,22 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.money import Spender
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph, Next
 from arvis.ports.store import Store
 from arvis.runner import Run, RunFailed, Runner
+from arvis.runner.purse import Purse
 
 #: What is left of one output of a tool once a model has refused a prompt as too long, in characters.
 SHRUNK_OUTPUT = 4_000
 
 
-def agent_graph(*, store: Store, runner: Runner, tools: ToolRules, reply_bytes: int) -> Graph:
+def agent_graph(*, store: Store, runner: Runner, purse: Purse, tools: ToolRules, reply_bytes: int) -> Graph:
     """The graph that answers a turn. Its result is a `RunResult` as JSON."""
-    nodes = _Nodes(store=store, runner=runner, tools=tools, reply_bytes=reply_bytes)
+    nodes = _Nodes(store=store, runner=runner, purse=purse, tools=tools, reply_bytes=reply_bytes)
     return Graph(
         name="agent",
         start="prepare",
@@ -47,15 +49,16 @@ def agent_graph(*, store: Store, runner: Runner, tools: ToolRules, reply_bytes: 
 
 
 class _Nodes:
-    def __init__(self, *, store: Store, runner: Runner, tools: ToolRules, reply_bytes: int) -> None:
+    def __init__(self, *, store: Store, runner: Runner, purse: Purse, tools: ToolRules, reply_bytes: int) -> None:
         self._store = store
         self._runner = runner
+        self._purse = purse
         self._tools = tools
         self._reply_bytes = reply_bytes
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
-        turn = await self._store.read(load_standing, context.execution.id, context.state)
+        turn = await self._store.read(load_standing, context.execution)
         self._runner.learn(turn.rests)
         shrunk = bool(context.state.get("shrunk"))
         if not shrunk and not context.state.get("rounds"):
@@ -106,21 +109,24 @@ class _Nodes:
         asked: Mapping[str, Any] = context.value
         address = Address.from_json(context.state["address"])
         coalescer = Coalescer(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
-        run: Run | RunFailed
+        model, fallbacks = asked["agent"]["model"], asked["agent"].get("fallbacks", ())
+        estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
+        spender = Spender(**{**asked["spender"], "job_id": context.job_id, "visit": context.visit})
+        await self._purse.open(spender, estimate)
         try:
-            run = await self._runner.run(
-                request,
-                model=asked["agent"]["model"],
-                fallbacks=asked["agent"].get("fallbacks", ()),
-                on_text=coalescer.add,
-            )
+            run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=coalescer.add)
         except RunFailed as failed:
-            context.record(note_calls, context, failed)
+            self._keep(context, spender, estimate, failed)
             raise
         finally:
             coalescer.close()
-        context.record(note_calls, context, run)
+        self._keep(context, spender, estimate, run)
         return run.result.to_json()
+
+    def _keep(self, context: NodeContext, spender: Spender, estimate: int, run: Run | RunFailed) -> None:
+        """The receipts of all tries, and what became known of the accounts."""
+        context.record(note_rests, run.rests)
+        context.record(self._purse.close, spender, estimate, run.calls)
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -157,6 +163,7 @@ def _asked(turn: Standing, prompt: Prompt) -> dict[str, Any]:
         "system": prompt.system,
         "turns": [[each.role, each.content] for each in prompt.turns],
         "newest": turn.current[-1].id,
+        "spender": asdict(turn.spender),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.money import Budget, budget_reason
 
 STOPPED = "Stopped."
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
@@ -18,6 +19,19 @@ _FAILURES = {
     "broken": "this agent is not set up correctly. The owner has to look at it.",
     "poison": "it made the program fail several times. The owner has to look at it.",
     "attempts": "the model did not answer after several attempts. Please try again later.",
+    **{
+        budget_reason(budget): words
+        for budget, words in {
+            Budget.TURN: "it would need more than one answer may cost.",
+            Budget.AGENT: "this assistant's budget for today is used up. It opens again at midnight.",
+            Budget.PRINCIPAL: "your budget for today is used up. It opens again at midnight.",
+            Budget.CLIENT: "the budget for this month is used up. It opens again on the first of next month.",
+            Budget.DAY: "the budget for today is used up. It opens again at midnight.",
+            Budget.TURNS: "you have asked as many questions as you may today. You may ask again after midnight.",
+            Budget.CREDIT: "there is no credit left for this channel. The owner has to look at it.",
+            Budget.CLIENT_STATUS: "this channel is not served at the moment. The owner has to look at it.",
+        }.items()
+    },
 }
 
 

@@ -47,7 +47,7 @@ class ToolNode:
 
     async def use_tools(self, context: NodeContext) -> Decision:
         """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
-        turn = await self._store.read(load_standing, context.execution.id, context.state)
+        turn = await self._store.read(load_standing, context.execution)
         *before, last = context.state["rounds"]
         earlier = [ToolCall.from_json(call) for each in before for call in each["calls"]]
         offer = await self._rules.registry.offer(turn.agent.tools)

@@ -31,6 +31,7 @@ from arvis.domain.messages import (
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
+from arvis.runner.billing import charge_turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,8 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
         attachments=(),
     )
     tx.messages.add(reply)
+    if ending.status is MessageStatus.ANSWERED:
+        charge_turn(tx, execution, now, message_id=reply.id)
     tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
     deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
     return asked

@@ -17,6 +17,8 @@ from arvis.queue.patience import PatientStore
 from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.runner.desk import AccountDesk
+from arvis.runner.prices import Price, Prices
+from arvis.runner.purse import Purse
 from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 
@@ -29,8 +31,13 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         clock=base.clock,
         new_id=base.new_id,
         random=random.random,
+        prices=Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()}),
     )
-    graph = agent_graph(store=base.store, runner=runner, tools=tools, reply_bytes=config.limits.reply_bytes)
+    limits = config.budgets.limits(config.scheduler.timezone)
+    purse = Purse(store=base.store, limits=limits, clock=base.clock)
+    graph = agent_graph(
+        store=base.store, runner=runner, purse=purse, tools=tools, reply_bytes=config.limits.reply_bytes
+    )
     engine = Engine(
         store=PatientStore(store=base.store, clock=base.clock),
         graphs={graph.name: graph},
@@ -55,6 +62,7 @@ def build_web(
     return WebServer(
         config=config.web,
         limits=config.limits,
+        zone=config.scheduler.timezone,
         owners=tuple(config.owners.get("web", ())),
         daemon_key=base.folder.api_key,
         inbox=flow,

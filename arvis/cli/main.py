@@ -32,6 +32,7 @@ COMMANDS = {
     "variables": Command("variables", "List, show, set and remove what tools may ask for."),
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
     "login": Command("login", "Print a new one-time link to the page."),
+    "mcp": Command("mcp", "Be a server of the Model Context Protocol for a program on this machine."),
     "doctor": Command("doctor", "Check that everything is in order, with or without a running daemon."),
     "backup": Command("backup", "Make a backup of everything, with or without a running daemon."),
     "restore": Command("restore", "Put a backup in the place of the data, or list the backups."),

@@ -12,7 +12,7 @@ from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
 
 #: Providers that this version can run.
-AVAILABLE = frozenset({"demo", "anthropic", "openai", "openrouter", "custom", "google", "ollama"})
+AVAILABLE = frozenset({"demo", "anthropic", "openai", "openrouter", "custom", "google", "ollama", "claude_cli"})
 
 DEFAULT_MODELS = {
     "demo": "demo",
@@ -21,6 +21,7 @@ DEFAULT_MODELS = {
     "openrouter": "openai/gpt-4o-mini",
     "google": "gemini-2.0-flash",
     "ollama": "llama3.2",
+    "claude_cli": "claude-sonnet-4-6",
 }
 _MAX_SUFFIX = 50
 

@@ -12,8 +12,8 @@ from arvis.config.schema import Config, ConfigFile
 from arvis.config.sections import AgentEntry
 
 GRAPHS = frozenset({"agent"})
-_SECTIONS = ("budgets", "speech", "scheduler", "delivery", "language")
-_KEYS = (("retention", "archive_days"), ("limits", "agent_loops"), ("web", "password"))
+_SECTIONS = ("speech", "delivery", "language")
+_KEYS = (("retention", "archive_days"), ("limits", "agent_loops"), ("web", "password"), ("scheduler", "poll_seconds"))
 _AGENT_KEYS = ("completion",)
 
 

@@ -66,8 +66,8 @@ class McpServer(Section):
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
     url: Annotated[Url, AfterValidator(_web_address)] | None = None
-    env: Annotated[dict[str, SecretText], Field(default_factory=dict), AfterValidator(_variables)]
-    headers: Annotated[dict[str, SecretText], Field(default_factory=dict), AfterValidator(_header_lines)]
+    env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = Field(default_factory=dict)
+    headers: Annotated[dict[str, SecretText], AfterValidator(_header_lines)] = Field(default_factory=dict)
     tools: TextList = ()
     risk: Risk = Risk.WRITE
     trust_annotations: bool = False

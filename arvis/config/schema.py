@@ -20,6 +20,7 @@ from arvis.config.sections import (
     Delivery,
     Limits,
     Model,
+    PriceEntry,
     Queue,
     Retention,
     Routing,
@@ -64,8 +65,9 @@ def _language(value: str) -> str:
 
 
 class Common(Section):
-    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights; `secrets_key` is
-    the key of what is sealed in the database (None: the one in the data folder)."""
+    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights, `prices` a
+    model (also written `provider/model`) to what it costs; `secrets_key` is the key of what is sealed in the database
+    (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
@@ -89,6 +91,7 @@ class Common(Section):
     backup: Backup = Backup()
     language: Annotated[str, AfterValidator(_language)] = "en"
     budgets: Budgets = Budgets()
+    prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
 
 

@@ -24,6 +24,7 @@ from arvis.config.values import (
     Whole,
 )
 from arvis.domain.agents import Permission
+from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
 
 
@@ -212,3 +213,29 @@ class Budgets(Section):
     per_client_monthly_usd: Amount | None = None
     per_turn_usd: Amount | None = 1
     stranger_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
+
+    def limits(self, zone: str) -> SpendingLimits:
+        """The same in whole micros; days and months are those of the zone."""
+        return SpendingLimits(
+            daily=_micros(self.daily_usd),
+            per_agent_daily=_micros(self.per_agent_daily_usd),
+            per_principal_daily=_micros(self.per_principal_daily_usd),
+            per_client_monthly=_micros(self.per_client_monthly_usd),
+            per_turn=_micros(self.per_turn_usd),
+            stranger_daily_turns=self.stranger_daily_turns,
+            zone=zone,
+        )
+
+
+def _micros(dollars: float | None) -> int | None:
+    return None if dollars is None else round(dollars * MICROS)
+
+
+class PriceEntry(Section):
+    """What a model costs in US dollars per million tokens. `cached` is for input that the vendor read from its cache,
+    `written` for input that it put there; null: as other input."""
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+    written: Amount | None = None

@@ -77,6 +77,11 @@ class Budget(StrEnum):
     CLIENT_STATUS = "client_status"
 
 
+def budget_reason(budget: str) -> str:
+    """The reason code of a turn that was given up because this budget was used up."""
+    return f"budget_{budget}"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Pot:
     """A row of the ledger: what was spent on one thing in one period. Their order is the order of locks."""

@@ -59,6 +59,8 @@ class NodeContext:
         self.emit = emit
         self.called_outside = False
         self.facts: list[Fact] = []
+        #: The same when this visit is made again after a crash, and no other's.
+        self.visit = f"{cursor_id}-{visit}"
         self.unkept: list[Effect] = []
         self._cursor_id = cursor_id
         self._visit = visit

@@ -166,6 +166,11 @@ class Insights(Protocol):
         self, conversation_id: str, *, limit: int, cursor: str | None
     ) -> Page[StoredMessage]: ...
 
+    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+        """Messages of conversations that contain this text, whatever its case, newest first; only the newest some
+        ten thousand messages are looked at. With `principal_id` only what this person said and was answered."""
+        ...
+
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         """Parts of a channel above `seq`, in order, whatever their state."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-#: The name of a task's folder inside the sandbox: the program does not learn where it lies.
+#: The name of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"
 
 #: The code of the error when the program of a task is not there.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from tempfile import TemporaryDirectory
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import WORKSPACE, Finished, Task
 from arvis.process.programs import MAX_PROCESSES, run_guarded
+from arvis.process.sandbox_filter import call_filter
 
 #: The system's programs; where these are links into /usr they are made as links.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -52,6 +54,9 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 #: Bytes of one file, and of all files in memory.
 _LARGEST_FILE = 268_435_456
 _SCRATCH = 67_108_864
+
+#: What the sandbox makes itself; nothing of the machine may be laid over it.
+_OWN = (Path("/proc"), Path("/dev"), Path("/tmp"), Path(WORKSPACE))  # noqa: S108 (as above)
 
 #: A shell's way to say that a signal ended its program.
 _SIGNALS = range(129, 193)
@@ -109,19 +114,22 @@ class Bubblewrap:
         if not task.folder.is_dir():
             raise ToolError(f"The folder of the program is not there: {task.folder.name}.")
         with ExitStack() as stack:
-            passwd, group = (_in_memory(stack, text) for text in (_PASSWD, _GROUP))
+            passwd, group = (_in_memory(stack, os.fsencode(text)) for text in (_PASSWD, _GROUP))
+            calls = call_filter(platform.machine())
+            filters = [] if calls is None else [_in_memory(stack, calls)]
             options = [
                 *_NAMESPACES,
                 *(["--share-net"] if task.network else []),
                 *_IDENTITY,
                 *self._walls(task, passwd, group),
                 *_environment(task.environment),
+                *(part for descriptor in filters for part in ("--seccomp", str(descriptor))),
             ]
             # Not as arguments: every user of the machine reads those, and the program itself.
-            arguments = _in_memory(stack, "".join(f"{option}\0" for option in options))
+            arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
             argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
             inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
-            finished = await run_guarded(argv, inside, descriptors=(passwd, group, arguments))
+            finished = await run_guarded(argv, inside, descriptors=(passwd, group, arguments, *filters))
         code = finished.exit_code
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
 
@@ -129,17 +137,19 @@ class Bubblewrap:
         """The file system: parents before what lies in them, and closed when all is in place."""
         seen = [Path(path) for path in _SYSTEM if Path(path).is_dir()]
         seen += [Path(path) for path in (*_SETTINGS, *(_NETWORK_SETTINGS if task.network else ()))]
-        yield from _places(seen, task.readable, self._hidden)
-        yield from ("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group")
         yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
         for scratch in ("/tmp", "/dev/shm"):  # noqa: S108 (folders of the sandbox, seen by nobody else)
             yield from ("--perms", "0700", "--size", str(_SCRATCH), "--tmpfs", scratch)
+        yield from _places(seen, task.readable, self._hidden)
+        yield from ("--ro-bind-data", str(passwd), "/etc/passwd", "--ro-bind-data", str(group), "/etc/group")
         yield from ("--bind", str(task.folder.resolve()), WORKSPACE, "--chdir", WORKSPACE, "--remount-ro", "/")
 
 
 def _places(system: Sequence[Path], readable: Sequence[Path], hidden: Sequence[Path]) -> Iterator[str]:
     """What may be read. A hidden folder is covered where it would be seen, and what is readable in it shows again."""
     asked = {path.resolve() for path in readable}
+    if any(path.is_relative_to(place) for place in asked for path in _OWN):
+        raise ToolError("A folder that the program shall see lies above what the sandbox makes itself.")
     shown = asked | {path for path in system if not path.is_symlink()}
     covered = {
         path
@@ -174,10 +184,10 @@ def _limits(task: Task) -> list[str]:
     return ["/usr/bin/prlimit", *(f"--{name}={figure}" for name, figure in figures.items()), "--"]
 
 
-def _in_memory(stack: ExitStack, text: str) -> int:
-    """A file without a name that holds `text`."""
+def _in_memory(stack: ExitStack, data: bytes) -> int:
+    """A file without a name that holds `data`."""
     descriptor = os.memfd_create("arvis")
     stack.callback(os.close, descriptor)
-    os.write(descriptor, os.fsencode(text))
+    os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

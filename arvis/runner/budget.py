@@ -43,7 +43,9 @@ RESERVATION_MS = 1_800_000
 _KNOWN_PLATFORM = "web"
 
 
-def spender_of(tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str, visit: str) -> Spender:
+def spender_of(
+    tx: Transaction, execution: Execution, *, agent_id: str | None, job_id: str = "", visit: str = ""
+) -> Spender:
     """Who pays for a call of this execution: the turn at its root, and the client in whose channel that was asked.
     `visit` names the visit of the node, the same one when it is made again after a crash."""
     root = _root(tx, execution)
@@ -181,11 +183,20 @@ def _opens_at(budget: Budget, zone: str, now: int) -> int | None:
 # -- after the call ----------------------------------------------------------------------------------------
 
 
-def settle(tx: Transaction, spender: Spender, limits: SpendingLimits, calls: tuple[ModelCall, ...], now: int) -> int:
+def settle(
+    tx: Transaction,
+    spender: Spender,
+    limits: SpendingLimits,
+    calls: tuple[ModelCall, ...],
+    now: int,
+    *,
+    reserved: bool = True,
+) -> int:
     """Keep the receipts, book what they cost, and release what was set aside. A receipt is booked once, however often
-    this is run. Returns what was booked."""
+    this is run. `reserved`: whether something was set aside. Returns what was booked."""
     new = [call for call in calls if _keep(tx, spender, call)]
-    tx.spending.release(spender.execution_id, spender.visit)
+    if reserved:
+        tx.spending.release(spender.execution_id, spender.visit)
     cost = sum(call.cost_micros for call in new)
     if cost:
         pots = spender.pots(limits.zone, now)

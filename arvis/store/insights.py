@@ -96,6 +96,11 @@ class SqlInsights(SqlMoneyInsights):
         )
         return page(rows, message_of, limit)
 
+    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+        escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        rows = await self._rows("search_messages", pattern=f"%{escaped}%", principal_id=principal_id, limit=limit)
+        return [message_of(row) for row in rows]
+
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         rows = await self._rows("deliveries_after", **_channel(address), seq=seq, limit=limit)
         return [delivery_of(row) for row in rows]

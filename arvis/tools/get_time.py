@@ -52,10 +52,11 @@ def _find(zone: str) -> tuple[str, tzinfo]:
 
 
 def _close(zone: str, known: Collection[str]) -> list[str]:
-    """Two names that look like it, as a whole or by their city."""
+    """Two names that begin with it, or look like it by their city or as a whole."""
     wanted = zone.strip().lower().replace(" ", "_")
     cities = {name.rpartition("/")[2].lower(): name for name in sorted(known)}
     whole = {name.lower(): name for name in sorted(known)}
+    begun = [whole[name] for name in whole if name.startswith(wanted)][:2]
     by_city = [cities[city] for city in get_close_matches(wanted.rpartition("/")[2], cities, n=2, cutoff=0.75)]
     by_name = [whole[name] for name in get_close_matches(wanted, whole, n=2, cutoff=0.0)]
-    return list(dict.fromkeys(by_city + by_name))[:2]
+    return list(dict.fromkeys(begun + by_city + by_name))[:2]

@@ -23,6 +23,7 @@ from arvis.web.accounts import AccountRoutes
 from arvis.web.application import Counter, build_application
 from arvis.web.assets import Page
 from arvis.web.backups import BackupRoutes
+from arvis.web.billing import ClientRoutes
 from arvis.web.catalog import CatalogRoutes
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Intake
@@ -34,6 +35,8 @@ from arvis.web.jobs import JobRoutes
 from arvis.web.keys import KeyRing
 from arvis.web.limiter import LoginLimiter
 from arvis.web.logins import LoginRoutes
+from arvis.web.mcp import McpRoutes
+from arvis.web.mcp_tools import HouseTools
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
 from arvis.web.patience import Patience
@@ -42,6 +45,7 @@ from arvis.web.sessions import Sessions
 from arvis.web.socket import SocketRoute
 from arvis.web.statuses import StatusBoard
 from arvis.web.system import SystemRoutes
+from arvis.web.usage import UsageRoutes
 from arvis.web.variables import VariableRoutes
 from arvis.web.waits import WaitRoutes
 
@@ -50,7 +54,7 @@ from arvis.web.waits import WaitRoutes
 class Surroundings:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up, `room` whether the disk has some for new work."""
+    whether it is up, `room` whether the disk has some for new work; days and months of reports are those of `zone`."""
 
     config: Web
     limits: Limits
@@ -71,6 +75,7 @@ class Surroundings:
     room: Callable[[], bool]
     page_folder: Path
     patience: Patience
+    zone: str
 
     @property
     def over_tls(self) -> bool:
@@ -100,7 +105,13 @@ class Assembly:
             cookie=around.cookie,
             owners=frozenset(around.owners),
         )
-        others = [*self._messages().endpoints(), *self._resources(), *self._logins(login_link).endpoints()]
+        self.mcp = self._mcp()
+        others = [
+            *self._messages().endpoints(),
+            *self._resources(),
+            *self._logins(login_link).endpoints(),
+            *self.mcp.endpoints(),
+        ]
         self.endpoints = (*self._system(others).endpoints(), *others)
         self.application = self._application()
 
@@ -114,6 +125,18 @@ class Assembly:
             patience=self._around.patience,
         )
 
+    def _mcp(self) -> McpRoutes:
+        around = self._around
+        tools = HouseTools(
+            intake=self.intake,
+            insights=around.insights,
+            gate=self._gate,
+            board=self.board,
+            clock=around.clock,
+            patience=around.patience,
+        )
+        return McpRoutes(tools=tools, message_bytes=around.limits.message_bytes)
+
     def _resources(self) -> list[Endpoint]:
         insights, operations = self._around.insights, self._around.operations
         return [
@@ -121,6 +144,7 @@ class Assembly:
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *CatalogRoutes(insights=insights).endpoints(),
             *BackupRoutes(backups=self._around.backups).endpoints(),
+            *self._money(),
             *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
             *self._variables().endpoints(),
         ]
@@ -128,6 +152,12 @@ class Assembly:
     def _variables(self) -> VariableRoutes:
         around = self._around
         return VariableRoutes(insights=around.insights, store=around.store, secrets=around.secrets, clock=around.clock)
+
+    def _money(self) -> list[Endpoint]:
+        around = self._around
+        clients = ClientRoutes(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
+        usage = UsageRoutes(insights=around.insights, clock=around.clock, zone=around.zone)
+        return [*usage.endpoints(), *clients.endpoints()]
 
     def _logins(self, login_link: Callable[[str], str]) -> LoginRoutes:
         return LoginRoutes(

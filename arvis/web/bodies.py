@@ -178,6 +178,10 @@ class Fields:
             raise unusable(name, "must be a list of objects")
         return [Fields(item) for item in value]
 
+    def has(self, name: str) -> bool:
+        """Whether it is there, were it as `null`."""
+        return name in self._values
+
     def raw(self, name: str) -> Any:
         return self._values.get(name)
 

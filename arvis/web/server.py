@@ -57,6 +57,7 @@ class WebServer:
         room: Callable[[], bool],
         page_folder: Path = PAGE_FOLDER,
         patience: Patience | None = None,
+        zone: str = "UTC",
     ) -> None:
         around = Surroundings(
             config=config,
@@ -78,6 +79,7 @@ class WebServer:
             room=room,
             page_folder=page_folder,
             patience=patience or Patience(),
+            zone=zone,
         )
         self._config, self._patience, self._bus = config, around.patience, bus
         self._parts = Assembly(around, login_link=self._link)
@@ -106,6 +108,7 @@ class WebServer:
         self._uvicorn.stop()
         if self._serving is not None:
             await self._serving
+        await self._parts.mcp.close()
         self._listening.close()
 
     async def wait_closed(self) -> None:

@@ -20,6 +20,7 @@ from arvis.domain.errors import DiskLow
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import Address, Delivery, DeliveryState, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.graph import lifecycle
@@ -39,6 +40,7 @@ from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import Runner
+from arvis.runner.purse import Purse
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
@@ -153,7 +155,8 @@ class House:
         tools = ToolRules(
             registry=Registry(sources=[self.tools]), permit=Policy(rules=self.rules).permit, sessions=Path("sessions")
         )
-        known = [agent_graph(store=self.store, runner=runner, tools=tools, reply_bytes=262_144), *graphs]
+        purse = Purse(store=self.store, limits=SpendingLimits(), clock=self.clock)
+        known = [agent_graph(store=self.store, runner=runner, purse=purse, tools=tools, reply_bytes=262_144), *graphs]
         engine = Engine(
             store=self._patient,
             graphs={graph.name: graph for graph in known},

@@ -4,6 +4,7 @@ programs that misbehave."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import sys
@@ -51,10 +52,10 @@ class Bench:
         (found,) = await self.servers.find([name])
         return found
 
-    async def call(self, name: str, **arguments: Any) -> str:
+    async def call(self, name: str, /, **arguments: Any) -> str:
         return await (await self.tool(name)).call(arguments, CALLER)
 
-    async def refusal(self, name: str, **arguments: Any) -> str:
+    async def refusal(self, name: str, /, **arguments: Any) -> str:
         with pytest.raises(ToolError) as caught:
             await self.call(name, **arguments)
         return caught.value.what

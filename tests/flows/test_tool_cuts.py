@@ -17,11 +17,13 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job, JobKind
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.domain.money import SpendingLimits
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.graph.questions import RUN_AGAIN, SKIP
 from arvis.ports.store import Store, Transaction
 from arvis.runner import Runner
+from arvis.runner.purse import Purse
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
@@ -74,7 +76,8 @@ class Errand:
             permit=Policy(rules={"exec": Permit.ASK, "pay": Permit.ALWAYS}).permit,
             sessions=Path("sessions"),
         )
-        return {"agent": agent_graph(store=self._store, runner=runner, tools=rules, reply_bytes=10_000)}
+        purse = Purse(store=self._store, limits=SpendingLimits(), clock=SteppedClock())
+        return {"agent": agent_graph(store=self._store, runner=runner, purse=purse, tools=rules, reply_bytes=10_000)}
 
 
 class TurnStage(Stage):

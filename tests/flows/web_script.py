@@ -118,6 +118,10 @@ class ScriptedInsights:
         self.asked.append({"conversation": conversation_id, "limit": limit, "cursor": cursor})
         return Page(self.stored, None)
 
+    async def search_messages(self, text: str, *, principal_id: str | None, limit: int) -> Sequence[StoredMessage]:
+        self.asked.append({"text": text, "principal_id": principal_id, "limit": limit})
+        return [message for message in self.stored if text in message.content][:limit]
+
     async def deliveries_after(self, address: Address, seq: int, limit: int) -> Sequence[Delivery]:
         found = [delivery for delivery in self.deliveries.get(address, []) if delivery.seq > seq][:limit]
         if self.during_replay is not None:

@@ -70,6 +70,7 @@ async def test_a_tool_is_called_and_its_output_read(scene: Scene, stream: bool) 
 
 @both_ways
 async def test_a_picture_is_taken(scene: Scene, stream: bool) -> None:
+    # Taken, not seen: the emulator lets pictures fall. Their form is a matter of each provider's own tests.
     result = await scene.ask(Turn("user", "look at this", images=(Image("image/png", PNG),)), stream=stream)
     assert result.content == "A picture."
 

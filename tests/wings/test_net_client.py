@@ -6,6 +6,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -257,3 +258,24 @@ async def test_leaving_early_closes_the_connection() -> None:
         async with http.post(url, headers={}, json={}, timeout=5, idle_timeout=5, max_bytes=100) as response:
             assert await anext(response.chunks()) == b"first"
         await gone.wait()
+
+
+async def test_a_document_can_be_asked_for() -> None:
+    seen: list[tuple[str, str, str | None]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append((request.method, request.query_string, request.headers.get("X-Thing")))
+        return web.Response(status=203, body=b"found")
+
+    async with served(handler) as url, open_http_client() as http:
+        get = partial(http.get, headers={"X-Thing": "1"}, timeout=5, idle_timeout=5)
+        async with get(f"{url}/?a=b", max_bytes=5) as response:
+            assert (response.status, await response.body()) == (203, b"found")
+        async with get(f"{url}/", max_bytes=4) as response:
+            with pytest.raises(HttpError) as caught:
+                await response.body()
+        with pytest.raises(HttpError):
+            async with get("http://127.0.0.1:1/", max_bytes=4):
+                pass
+    assert caught.value.too_large
+    assert seen == [("GET", "a=b", "1"), ("GET", "", "1")]

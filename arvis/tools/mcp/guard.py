@@ -23,7 +23,7 @@ from arvis.tools.mcp.offers import LinkLost
 #: Questions of the server that may wait for our answer.
 _MAX_OPEN = 64
 #: Messages a second.
-_MAX_RATE = 500
+_MAX_RATE = 1_000
 
 
 class News:

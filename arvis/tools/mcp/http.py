@@ -22,7 +22,8 @@ _FIRST_REFUSAL = 400
 
 
 class Door(httpx2.AsyncBaseTransport):
-    """Bounds answers, takes none that is packed, and remembers the last refusal, which the package does not tell."""
+    """Bounds answers, takes none that is packed, and remembers whether the last one was a refusal, which the
+    package does not tell."""
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
@@ -32,8 +33,7 @@ class Door(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = "identity"
         response = await self._inner.handle_async_request(request)
-        if response.status_code >= _FIRST_REFUSAL:
-            self.refusal = response.status_code
+        self.refusal = response.status_code if response.status_code >= _FIRST_REFUSAL else None
         endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         packed = response.headers.get("content-encoding", "identity").lower() != "identity"
         most = 0 if packed else None if endless else MAX_ANSWER

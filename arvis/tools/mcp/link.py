@@ -124,10 +124,10 @@ def _refusals_told(door: Door) -> Any:
     """The package says of a refusal only that there was one."""
     try:
         yield
-    except MCPError as error:
+    except* MCPError:
         if door.refusal is None:
             raise
-        raise LinkLost(f"it answers with status {door.refusal}: {error.error.message[:_MAX_COMPLAINT]}") from None
+        raise LinkLost(f"it answers with status {door.refusal}") from None
 
 
 @contextlib.asynccontextmanager

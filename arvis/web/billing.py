@@ -1,0 +1,193 @@
+"""Clients over HTTP: who they are, where they write, what they were charged and what they paid (behaviour.md 1.17).
+
+Operators may read, only owners write.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from starlette.responses import Response
+
+from arvis.domain.errors import Unprocessable
+from arvis.domain.money import MICROS, ChargeStatus, Client, ClientChannel, first_of_next_month, month_of, start_of_day
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store
+from arvis.runner import billing
+from arvis.web.billing_shapes import (
+    CHANGED_CLIENT,
+    CHANNEL,
+    CHARGE,
+    CLIENT,
+    CLIENT_DETAIL,
+    JUDGEMENT,
+    MONTH,
+    NEW_CHARGE,
+    NEW_CLIENT,
+    changed_client,
+    channel_of,
+    charge_view,
+    choice,
+    client_view,
+    entered_charge,
+)
+from arvis.web.bodies import unusable
+from arvis.web.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.identity import OPERATE, OWN
+from arvis.web.schemas import LABEL, OK, STRING, listing
+from arvis.web.views import page_view
+
+_ALL = "/api/clients"
+_ONE = "/api/clients/{client}"
+
+
+class ClientRoutes:
+    """`zone` is the one whose months count."""
+
+    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
+        self._insights = insights
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+
+    def endpoints(self) -> list[Endpoint]:
+        shown = {200: CLIENT_DETAIL}
+        made = {201: CLIENT_DETAIL}
+        listed = {200: listing(CLIENT)}
+        return [
+            Endpoint("GET", _ALL, "Clients, newest first", OPERATE, self._list, listed, query=PAGING),
+            Endpoint("POST", _ALL, "Make a client", OWN, self._add, made, body=NEW_CLIENT),
+            Endpoint("GET", _ONE, "One client with its channels", OPERATE, self._show, shown),
+            Endpoint("PATCH", _ONE, "Change what the body names", OWN, self._change, shown, body=CHANGED_CLIENT),
+            *self._channel_endpoints(),
+            *self._charge_endpoints(),
+        ]
+
+    def _channel_endpoints(self) -> list[Endpoint]:
+        path, place = f"{_ONE}/channels", {"platform": LABEL, "channel": LABEL}
+        shown = {200: CLIENT_DETAIL}
+        return [
+            Endpoint("PUT", path, "Serve this client in a channel", OWN, self._bind, shown, body=CHANNEL),
+            Endpoint("DELETE", path, "Serve it there no more", OWN, self._unbind, shown, query=place),
+        ]
+
+    def _charge_endpoints(self) -> list[Endpoint]:
+        path = f"{_ONE}/charges"
+        listed, made = {200: listing(CHARGE)}, {201: CHARGE}
+        month = {"month": {**STRING, "pattern": "^[0-9]{4}-[0-9]{2}$", "description": "Such as 2026-11; now's."}}
+        return [
+            Endpoint("GET", path, "Lines of its account, newest first", OPERATE, self._charges, listed, query=PAGING),
+            Endpoint("POST", path, "Enter a line, which moves the balance", OWN, self._charge, made, body=NEW_CHARGE),
+            Endpoint(
+                "PUT",
+                f"{path}/{{charge}}/status",
+                "Say where a line stands",
+                OWN,
+                self._judge,
+                {200: OK},
+                body=JUDGEMENT,
+            ),
+            Endpoint(
+                "GET",
+                f"{_ONE}/summary",
+                "Its account in one month",
+                OPERATE,
+                self._month,
+                {200: MONTH},
+                query={**month, **PAGING},
+            ),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        page = await self._insights.clients(limit=call.limit, cursor=call.query("cursor"))
+        return answer(page_view([client_view(client) for client in page.items], page.next_cursor))
+
+    async def _add(self, call: Call) -> Response:
+        fields = await call.fields()
+        wanted = changed_client(Client("", ""), fields)
+        if not wanted.name:
+            raise unusable("name", "is missing")
+        made = await self._store.write(billing.add_client, wanted, self._clock.now())
+        return await self._shown(made.id, status=201)
+
+    async def _show(self, call: Call) -> Response:
+        return await self._shown(call.id("client"))
+
+    async def _change(self, call: Call) -> Response:
+        known = await self._client(call)
+        wanted = changed_client(known, await call.fields())
+        await self._store.write(billing.change_client, wanted, self._clock.now())
+        return await self._shown(known.id)
+
+    async def _bind(self, call: Call) -> Response:
+        channel = channel_of(await call.fields())
+        await self._store.write(billing.bind_channel, call.id("client"), channel, self._clock.now())
+        return await self._shown(call.id("client"))
+
+    async def _unbind(self, call: Call) -> Response:
+        platform, channel = call.query("platform"), call.query("channel")
+        if platform is None or channel is None:
+            raise Unprocessable("`platform` and `channel` must be given.", fix="Name the channel in the query.")
+        await self._store.write(billing.unbind_channel, call.id("client"), ClientChannel(platform, channel))
+        return await self._shown(call.id("client"))
+
+    async def _charges(self, call: Call) -> Response:
+        client = await self._client(call)
+        page = await self._insights.charges(
+            client.id, since=0, until=None, limit=call.limit, cursor=call.query("cursor")
+        )
+        return answer(page_view([charge_view(charge) for charge in page.items], page.next_cursor))
+
+    async def _charge(self, call: Call) -> Response:
+        kind, amount, description = entered_charge(await call.fields())
+        charge = await self._store.write(
+            billing.enter_charge, call.id("client"), kind, amount, description=description, now=self._clock.now()
+        )
+        return answer(charge_view(charge), 201)
+
+    async def _judge(self, call: Call) -> Response:
+        status = choice(await call.fields(), "status", ChargeStatus)
+        if status is None:
+            raise unusable("status", "is missing")
+        await self._store.write(billing.judge_charge, call.id("client"), call.id("charge"), status)
+        return answer({"ok": True})
+
+    async def _month(self, call: Call) -> Response:
+        client = await self._client(call)
+        month = call.query("month") or month_of(self._clock.now(), self._zone)
+        since, until = self._bounds(month)
+        sums = await self._insights.client_sums(client.id, since, until)
+        page = await self._insights.charges(
+            client.id, since=since, until=until, limit=call.limit, cursor=call.query("cursor")
+        )
+        shown = page_view([charge_view(charge) for charge in page.items], page.next_cursor)
+        money = {"chargedUsd": sums.charged, "paidUsd": sums.paid, "balanceUsd": client.balance}
+        return answer({"month": month, **{name: micros / MICROS for name, micros in money.items()}, **shown})
+
+    def _bounds(self, month: str) -> tuple[int, int]:
+        """Begin and end of a month in ms."""
+        try:
+            first = date.fromisoformat(f"{month}-01") if re.fullmatch(r"[12]\d{3}-\d\d", month, re.ASCII) else None
+        except ValueError:
+            first = None
+        if first is None:
+            raise Unprocessable(
+                "`month` must be a month such as 2026-11.", fix="GET /openapi.json describes every parameter."
+            )
+        return max(0, start_of_day(first, self._zone)), max(0, start_of_day(first_of_next_month(first), self._zone))
+
+    async def _client(self, call: Call) -> Client:
+        client = await self._insights.client(call.id("client"))
+        if client is None:
+            raise billing.no_client()
+        return client
+
+    async def _shown(self, client_id: str, *, status: int = 200) -> Response:
+        client = await self._insights.client(client_id)
+        if client is None:
+            raise billing.no_client()
+        channels = await self._insights.client_channels(client_id)
+        listed = [{"platform": each.platform, "channel": each.channel} for each in channels]
+        return answer({**client_view(client), "channels": listed}, status)

@@ -1,0 +1,136 @@
+"""`POST /mcp`: Arvis as a server of the Model Context Protocol, behind the same keys and guards as the API.
+
+Each request stands alone: there are no sessions to keep, and no stream that stays open. The protocol's package is
+loaded by the first request, because that takes seconds and it may be missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from starlette.responses import Response
+from starlette.types import Message, Scope
+
+from arvis.domain.errors import TooMany
+from arvis.web.bodies import SMALL, BodyLimit, Fields, read_json
+from arvis.web.endpoints import Call, Endpoint
+from arvis.web.errors import Failure
+from arvis.web.identity import ANYONE, Identity
+from arvis.web.mcp_tools import HouseTools
+from arvis.web.schemas import Schema
+
+#: Where a request carries its recognised credential to the tools.
+IDENTITY = "arvis.identity"
+
+#: Requests that may be answered at once; each may wait for minutes.
+_MOST = 32
+#: The parts of a message of the protocol that are handed on.
+_PARTS = ("jsonrpc", "id", "method", "params")
+
+_MISSING = Failure(
+    501,
+    "not_installed",
+    "The package for the Model Context Protocol is missing.",
+    "Install it with `pip install 'arvis[mcp]'`, then start Arvis again.",
+)
+_MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of the Model Context Protocol."}
+
+
+class McpServing(Protocol):
+    """The running server of the package."""
+
+    async def answer(self, scope: Scope, body: bytes) -> Response: ...
+
+    async def close(self) -> None: ...
+
+
+class McpRoutes:
+    """`message_bytes` is the longest message that may be sent."""
+
+    def __init__(self, *, tools: HouseTools, message_bytes: int) -> None:
+        self._tools = tools
+        self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
+        self._serving: McpServing | None = None
+        self._loading = asyncio.Lock()
+        self._running = 0
+
+    def endpoints(self) -> list[Endpoint]:
+        summary = "The Model Context Protocol (streamable HTTP, without sessions)"
+        answers: dict[int, Schema] = {200: _MESSAGE, 202: {}}
+        return [Endpoint("POST", "/mcp", summary, ANYONE, self._post, answers, body=_MESSAGE)]
+
+    async def close(self) -> None:
+        """The server stops; the next request would start it again."""
+        async with self._loading:
+            if self._serving is not None:
+                await self._serving.close()
+            self._serving = None
+
+    async def _post(self, call: Call) -> Response:
+        body = _handed_on(await read_json(call.request, self._limit))
+        serving = await self._opened()
+        if serving is None:
+            return _MISSING.to_response()
+        if self._running >= _MOST:
+            raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them is answered.")
+        self._running += 1
+        try:
+            return await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
+        finally:
+            self._running -= 1
+
+    async def _opened(self) -> McpServing | None:
+        async with self._loading:
+            if self._serving is None:
+                try:
+                    package: Any = await asyncio.to_thread(importlib.import_module, "arvis.web.mcp_server")
+                except ImportError:
+                    return None
+                self._serving = await package.serve(self._tools)
+            return self._serving
+
+
+def _handed_on(fields: Fields) -> bytes:
+    given = {name: fields.raw(name) for name in _PARTS}
+    return json.dumps({name: value for name, value in given.items() if value is not None}).encode()
+
+
+def _scope(scope: Scope, identity: Identity, length: int) -> Scope:
+    """The request as the package sees it: recognised, and content with an answer of one piece."""
+    replaced = {b"content-length": str(length).encode(), b"accept": b"application/json"}
+    hidden = {*replaced, b"authorization", b"cookie", b"transfer-encoding"}
+    headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
+    kept = [(name, value) for name, value in headers if name not in hidden]
+    return {**scope, "headers": [*kept, *replaced.items()], IDENTITY: identity}
+
+
+class Collected:
+    """Receives and sends for an application that is called from here: `body` in, one answer out."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self._never = asyncio.Event()
+        self.status = 500
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.content = bytearray()
+
+    async def receive(self) -> Message:
+        if self._body is None:
+            await self._never.wait()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = list(message["headers"])
+        else:
+            self.content += message.get("body", b"")
+
+    def response(self) -> Response:
+        kind = next((value.decode("latin-1") for name, value in self.headers if name == b"content-type"), None)
+        return Response(bytes(self.content), self.status, media_type=kind)

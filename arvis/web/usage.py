@@ -1,0 +1,105 @@
+"""Reports of usage over HTTP: calls, tokens and costs, by whatever one wants to know them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from datetime import date
+
+from starlette.responses import Response
+
+from arvis.domain.errors import Unprocessable
+from arvis.domain.money import MICROS, start_of_day
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, UsageBy, UsageSums
+from arvis.web.endpoints import Call, Endpoint, answer
+from arvis.web.identity import READ
+from arvis.web.schemas import INTEGER, NUMBER, STRING, TIME, array, one_of, record
+from arvis.web.views import Json
+
+#: What a report covers that names no beginning, in ms.
+_DEFAULT_SPAN = 30 * 86_400_000
+
+_SUMS = {
+    "calls": INTEGER,
+    "inputTokens": INTEGER,
+    "outputTokens": INTEGER,
+    "cachedTokens": INTEGER,
+    "writtenTokens": INTEGER,
+    "costUsd": NUMBER,
+    "errors": INTEGER,
+    "unpriced": {**INTEGER, "description": "Calls whose price nobody knows; they count as free."},
+}
+USAGE = record(
+    {
+        "by": one_of(UsageBy),
+        "since": TIME,
+        "until": TIME,
+        "groups": array(record({"key": STRING, "name": STRING, **_SUMS})),
+        "total": record(_SUMS),
+    }
+)
+_MOMENT = {**STRING, "description": "A day (2026-11-22, from its midnight on) or milliseconds since the epoch."}
+
+
+class UsageRoutes:
+    """`zone` is the one whose days and months count."""
+
+    def __init__(self, *, insights: Insights, clock: Clock, zone: str) -> None:
+        self._insights = insights
+        self._clock = clock
+        self._zone = zone
+
+    def endpoints(self) -> list[Endpoint]:
+        query = {
+            "by": {**one_of(UsageBy), "default": UsageBy.DAY.value},
+            "since": {**_MOMENT, "default": "30 days before `until`"},
+            "until": {**_MOMENT, "default": "now"},
+        }
+        return [
+            Endpoint(
+                "GET", "/api/usage", "Calls, tokens and costs of models", READ, self._report, {200: USAGE}, query=query
+            )
+        ]
+
+    async def _report(self, call: Call) -> Response:
+        by = UsageBy(call.choice("by", UsageBy) or UsageBy.DAY)
+        until = self._moment(call, "until")
+        until = self._clock.now() + 1 if until is None else until
+        since = self._moment(call, "since")
+        since = max(0, until - _DEFAULT_SPAN) if since is None else since
+        report = await self._insights.usage(by, since, until, self._zone)
+        groups = [{"key": group.key, "name": group.name, **_sums_view(group.sums)} for group in report.groups]
+        total = _sums_view(report.total)
+        return answer({"by": by, "since": since, "until": until, "groups": groups, "total": total})
+
+    def _moment(self, call: Call, name: str) -> int | None:
+        text = call.query(name)
+        if text is None:
+            return None
+        if re.fullmatch(r"\d{1,15}", text, re.ASCII):
+            return int(text)
+        try:
+            return max(0, start_of_day(date.fromisoformat(text), self._zone))
+        except (ValueError, OverflowError):
+            raise Unprocessable(
+                f"`{name}` must be a day such as 2026-11-22, or milliseconds since the epoch.",
+                fix="GET /openapi.json describes every parameter.",
+            ) from None
+
+
+def _sums_view(sums: UsageSums) -> Json:
+    found = {field.name: getattr(sums, field.name) for field in fields(sums)}
+    cost = found.pop("cost_micros")
+    return {**{_CAMEL[name]: value for name, value in found.items()}, "costUsd": cost / MICROS}
+
+
+_CAMEL = {
+    "calls": "calls",
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cached_tokens": "cachedTokens",
+    "written_tokens": "writtenTokens",
+    "errors": "errors",
+    "unpriced": "unpriced",
+}

@@ -1,0 +1,266 @@
+"""The tools that look outside, with a real client, a real fetcher and servers of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import FetchFailed, FetchRefused, ToolError
+from arvis.domain.tools import Risk
+from arvis.net.client import open_http_client
+from arvis.net.fetcher import open_fetcher
+from arvis.ports.store import Store
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.process.sandbox import Bubblewrap
+from arvis.process.secrets import SealedBox
+from arvis.testing.clock import SteppedClock
+from tests.wings.listening import listening
+
+
+@dataclass
+class Outside:
+    """A server that tests give answers to, by path. `asked` are the targets that were asked for."""
+
+    answers: dict[str, bytes]
+    asked: list[str]
+    url: str = ""
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        target = head.split(b" ")[1].decode()
+        self.asked.append(target)
+        writer.write(self.answers[urlsplit(target).path])
+        await writer.drain()
+
+
+def page(content: bytes, kind: str = "", status: int = 200) -> bytes:
+    said = f"Content-Type: {kind}\r\n" if kind else ""
+    head = f"HTTP/1.1 {status} X\r\n{said}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + content
+
+
+@pytest.fixture
+async def outside() -> AsyncIterator[Outside]:
+    server = Outside({}, [])
+    async with listening(server.talk) as port:
+        server.url = f"http://127.0.0.1:{port}"
+        yield server
+
+
+@asynccontextmanager
+async def opened_services(store: Store, folder: Path, outside: str) -> AsyncIterator[ToolServices]:
+    async with AsyncExitStack() as stack:
+        yield ToolServices(
+            store=store,
+            clock=SteppedClock(),
+            fetcher=await stack.enter_async_context(open_fetcher(allow=[outside.removeprefix("http://")])),
+            http=await stack.enter_async_context(open_http_client()),
+            sandbox=Bubblewrap(hidden=[folder]),
+            secrets=SealedBox(file=folder / "key", given=None, tell=print),
+            search_url=f"{outside}/search",
+        )
+
+
+@pytest.fixture
+async def services(store: Store, tmp_path: Path, outside: Outside) -> AsyncIterator[ToolServices]:
+    async with opened_services(store, tmp_path, outside.url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def caller(tmp_path: Path) -> Caller:
+    agent = Agent("a", "helper", "Helper")
+    return Caller(agent, None, "c", "e", None, "e-1-1", tmp_path, "Europe/Paris")
+
+
+def tool(name: str, services: ToolServices) -> Tool:
+    (found,) = entry_points(group="arvis.tools", name=name)
+    made: Tool = found.load()(services)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "risk"),
+    [("http_fetch", Risk.EGRESS), ("web_search", Risk.EGRESS), ("calculate", Risk.READ), ("get_time", Risk.READ)],
+)
+def test_each_is_installed_as_what_it_is(services: ToolServices, name: str, risk: Risk) -> None:
+    made = tool(name, services)
+    assert (made.spec.name, made.risk, made.repeatable) == (name, risk, True)
+    assert made.spec.description
+    with pytest.raises(ToolError, match="do not fit"):
+        made.check({"nonsense": 1})
+
+
+async def test_a_sum_and_the_time(services: ToolServices, caller: Caller) -> None:
+    assert await tool("calculate", services).call({"expression": "2^10"}, caller) == "1024"
+    assert await tool("get_time", services).call({}, caller) == "2027-01-15T09:00:00+01:00, Friday, Europe/Paris"
+    there = await tool("get_time", services).call({"zone": "Asia/Tokyo"}, caller)
+    assert there == "2027-01-15T17:00:00+09:00, Friday, Asia/Tokyo"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (page(b"<title>T</title><h1>Hello</h1>", "text/html"), "Title: T\n\n# Hello"),
+        (page(b"<!DOCTYPE html><p>Hello", ""), "\nHello"),
+        (page(b"<p>\xe9</p>", "text/html; charset=iso-8859-1"), "\n\u00e9"),
+        (page(b"<p>\x80</p>", "text/html; charset=ascii"), "\n\u20ac"),
+        (page(b'<meta charset="windows-1251"><p>\xcf</p>', "text/html"), "\n\u041f"),
+        (page(b'<meta http-equiv=x content="text/html; charset=koi8-r"><p>\xf0</p>', "text/html"), "\n\u041f"),
+        (page("<p>é</p>".encode(), "text/html"), "\n\u00e9"),
+        (page(b"\xef\xbb\xbf<p>x</p>", "text/html; charset=latin-1"), "\nx"),
+        (page("<p>x</p>".encode("utf-16"), "text/html"), "\nx"),
+        (page(b"<p>\xff</p>", "text/html"), "\n\ufffd"),
+        (page(b"<p>\xe9</p>", "text/html; charset=punycode"), "\n\ufffd"),
+        (page(b"<p>\xe9</p>", "text/html; charset=rot13"), "\n\ufffd"),
+        (page(b"<p>\xe9</p>", "text/html; charset=nonsense"), "\n\ufffd"),
+        (page(b'{"a": [1,  2]}', "application/json"), '\n{"a": [1,  2]}'),
+        (page(b"<a>  x</a>", "application/atom+xml"), "\n<a>  x</a>"),
+        (page(b"a  b\n<c>", "text/plain"), "\na  b\n<c>"),
+        (page(b"plain words", ""), "\nplain words"),
+        (page(b"\x89PNG\r\n", "image/png"), "\nA file of type image/png, 6 bytes; it is not shown as text."),
+        (page(b"\x00\x01", ""), "\nA file of type unknown, 2 bytes; it is not shown as text."),
+        (page(b"", "text/html"), "\n(nothing to read)"),
+        (page(b"<script>x</script>", "text/html"), "\n(nothing to read)"),
+    ],
+)
+async def test_pages_are_read(
+    services: ToolServices, caller: Caller, outside: Outside, answer: bytes, told: str
+) -> None:
+    outside.answers["/"] = answer
+    url = f"{outside.url}/"
+    assert await tool("http_fetch", services).call({"url": url}, caller) == f"{url}\n{told}"
+
+
+async def test_a_status_and_a_redirect_are_told(services: ToolServices, caller: Caller, outside: Outside) -> None:
+    outside.answers["/old"] = b"HTTP/1.1 301 X\r\nLocation: /new\r\nContent-Length: 0\r\n\r\n"
+    outside.answers["/new"] = page(b"gone", "text/plain", status=410)
+    told = await tool("http_fetch", services).call({"url": f"{outside.url}/old"}, caller)
+    assert told == f"{outside.url}/new (status 410)\n\ngone"
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/plain"])
+async def test_what_is_cut_is_said(services: ToolServices, caller: Caller, outside: Outside, kind: str) -> None:
+    outside.answers["/"] = page(b"word " * 10_000, kind)
+    fetch = tool("http_fetch", services)
+    short = await fetch.call({"url": f"{outside.url}/"}, caller)
+    assert short.endswith("[Cut after 3,000 characters. Ask with max_chars up to 20000 for more.]")
+    assert 3000 < len(short) < 3200
+    long = await fetch.call({"url": f"{outside.url}/", "max_chars": 20_000}, caller)
+    assert long.endswith("[Cut after 20,000 characters.]")
+    assert 20_000 < len(long) < 20_200
+
+
+async def test_a_large_file_is_not_taken_whole(services: ToolServices, caller: Caller, outside: Outside) -> None:
+    outside.answers["/"] = page(bytes(1_500_000), "application/zip")
+    outside.answers["/blank"] = page(b" " * 999_000 + b"x" * 2000, "text/plain")
+    fetch = tool("http_fetch", services)
+    assert "more than 1,000,000 bytes" in await fetch.call({"url": f"{outside.url}/"}, caller)
+    assert "Cut after" in await fetch.call({"url": f"{outside.url}/blank"}, caller)
+
+
+async def test_what_must_not_be_fetched_is_not(services: ToolServices, caller: Caller, outside: Outside) -> None:
+    fetch = tool("http_fetch", services)
+    for url in ("http://127.0.0.1/", "http://10.0.0.1/", "file:///etc/passwd", "http://localhost:5070/"):
+        with pytest.raises(FetchRefused):
+            await fetch.call({"url": url}, caller)
+    outside.answers["/"] = b"nonsense\r\n\r\n"
+    with pytest.raises(FetchFailed):
+        await fetch.call({"url": f"{outside.url}/"}, caller)
+    for wrong in ({"url": f"{outside.url}/", "max_chars": 20_001}, {"url": "x" * 8001}, {}):
+        with pytest.raises(ToolError, match="do not fit"):
+            fetch.check(wrong)
+
+
+FULL = {
+    "Heading": "Paris",
+    "Answer": 42,
+    "AbstractText": "Paris is  the capital.",
+    "AbstractSource": "Wikipedia",
+    "AbstractURL": "https://en.example/Paris",
+    "Definition": "A city.",
+    "Infobox": {"content": [{"label": f"Fact {n}", "value": n, "data_type": "string"} for n in range(1, 10)]},
+    "Results": [{"Text": "Official site", "FirstURL": "https://paris.example/"}],
+    "RelatedTopics": [
+        {"Text": "Paris, Texas", "FirstURL": "https://texas.example/"},
+        {"Name": "Ships", "Topics": [{"Text": f"Ship {n}"} for n in range(10)]},
+    ],
+}
+TOLD = """Answer: 42
+Summary of Paris: Paris is the capital. (source: Wikipedia https://en.example/Paris)
+Definition of Paris: A city.
+Facts:
+- Fact 1: 1
+- Fact 2: 2
+- Fact 3: 3
+- Fact 4: 4
+- Fact 5: 5
+- Fact 6: 6
+Related:
+- Official site (https://paris.example/)
+- Paris, Texas (https://texas.example/)
+- Ship 0
+- Ship 1
+- Ship 2"""
+
+
+async def search(services: ToolServices, caller: Caller, outside: Outside, found: Any) -> str:
+    outside.answers["/search"] = page(json.dumps(found).encode(), "application/x-javascript")
+    return await tool("web_search", services).call({"query": "café & co"}, caller)
+
+
+async def test_a_search_tells_answer_summary_facts_and_topics(
+    services: ToolServices, caller: Caller, outside: Outside
+) -> None:
+    assert await search(services, caller, outside, FULL) == TOLD
+    (asked,) = outside.asked
+    assert parse_qs(urlsplit(asked).query)["q"] == ["café & co"]
+    assert parse_qs(urlsplit(asked).query)["format"] == ["json"]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"Answer": "", "AbstractText": "", "Infobox": "", "RelatedTopics": [], "Results": []},
+        {"Answer": {"from": "calculator"}, "Infobox": {"content": None}, "RelatedTopics": {}, "Results": "x"},
+        {
+            "Infobox": {"content": [1, {"label": "x"}, {"value": "y"}]},
+            "RelatedTopics": [None, {"Topics": 1}, {"Text": 0.0}],
+        },
+    ],
+)
+async def test_nothing_found_is_said(services: ToolServices, caller: Caller, outside: Outside, found: Any) -> None:
+    told = await search(services, caller, outside, found)
+    assert told.startswith("Nothing found for 'café & co'") or told == "Related:\n- 0.0"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        page(b"{", "application/json"),
+        page(b"[]", "application/json"),
+        page(b"\xff", "application/json"),
+        page(b"[" * 100_000, "application/json"),
+        page(b"{}", status=202),
+        page(b"{}", status=503),
+        page(b"x" * 1_000_001),
+        b"nonsense\r\n\r\n",
+    ],
+)
+async def test_a_search_that_fails_says_so(
+    services: ToolServices, caller: Caller, outside: Outside, answer: bytes
+) -> None:
+    outside.answers["/search"] = answer
+    with pytest.raises(ToolError, match="The search"):
+        await tool("web_search", services).call({"query": "x"}, caller)

@@ -1,0 +1,25 @@
+"""Every way in which a model server misbehaves here, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.hostile import cases_calls, cases_http, cases_json, cases_text, mutations
+from tests.hostile.case import Case
+
+CASES: Mapping[str, Case] = {
+    **cases_http.CASES,
+    **cases_json.CASES,
+    **cases_text.CASES,
+    **cases_calls.CASES,
+    **mutations.CASES,
+}
+
+#: A few of each kind, for the short form: what is quick, and what once was or would be the worst.
+SHORT = (
+    *("status-500", "status-401", "status-301", "error-key-echo", "error-endless", "hang-after-headers", "reset-middle"),
+    *("cut-in-character", "headers-endless", "gzip-bomb", "chunk-size-garbage", "json-deep", "json-many-keys"),
+    *("json-lone-surrogates", "utf8-invalid", "usage-huge", "usage-text", "text-10mb", "stream-endless-text"),
+    *("tags-100000", "calls-endless", "calls-same", "calls-10000", "call-arguments-5mb", "call-unknown"),
+    *("answer-empty", "refusal", "two-answers", "comments-only", "mutation-0"),
+)

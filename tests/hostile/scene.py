@@ -1,0 +1,152 @@
+"""One daemon with one hostile vendor: a data folder, a server, accounts that are new for every case."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from tests.crash.campaign import ARVIS, CHECKOUT
+from tests.crash.daemon import Daemon, free_port
+from tests.crash.door import Door
+from tests.crash.history import Shown
+from tests.hostile.formats import FORMATS
+from tests.hostile.measure import StallProbe
+
+MODEL = "hostile"
+#: What the daemon may take for one reply (bytes), and how long for one call (seconds).
+REPLY_BYTES = 262_144
+_CALL_SECONDS, _IDLE_SECONDS = 3.0, 1.0
+_DAEMON_KEY = "owner-of-the-campaign"
+_LONGEST_WAIT = 30.0
+
+
+@dataclass(slots=True)
+class Scene:
+    """The daemon, its vendor's server, a probe, and what was given as keys."""
+
+    provider: str
+    folder: Path
+    daemon: Daemon
+    door: Door
+    probe: StallProbe
+    server: str
+    keys: list[str]
+    account: str = ""
+
+    async def renew_account(self) -> None:
+        """The next case must not suffer from what a vendor asked for in the last one."""
+        name, key = f"account-{len(self.keys)}", f"hk{secrets.token_hex(12)}"
+        self.keys.append(key)
+        account = {"provider": self.provider, "model": MODEL, "apiKey": key}
+        await self._call(
+            "POST", "/api/accounts", {**account, "name": name, "baseUrl": self.server + FORMATS[self.provider].base}
+        )
+        if self.account:
+            await self._call("DELETE", f"/api/accounts/{self.account}")
+        self.account = name
+
+    async def post(self, content: str, channel: str) -> str:
+        message = {"content": content, "userId": "reader", "userName": "reader", "channelId": channel}
+        return str((await self._call("POST", "/api/message", message))["messageId"])
+
+    async def timeline(self, message: str, wait: float = 0.0) -> dict[str, Any]:
+        return await self._call("GET", f"/api/messages/{message}/wait?timeout={min(wait, _LONGEST_WAIT):.2f}")
+
+    async def cancel(self, job: str) -> None:
+        await self._call("POST", f"/api/jobs/{job}/cancel", {})
+
+    async def asked(self, id_: str) -> int:
+        """How often the server was asked about a message, or under an address that nobody should ask."""
+        async with self.door.session.get(f"{self.server}/asked/{id_}") as response:
+            return int(await response.text())
+
+    async def transcript(self, channel: str) -> list[Shown]:
+        return await self.door.transcript(channel, within=20.0)
+
+    @property
+    def pid(self) -> int:
+        return self.daemon._living().pid
+
+    def secrets_in(self, texts: Iterable[str]) -> bool:
+        return any(key in text for text in texts for key in self.keys)
+
+    def leaks(self) -> list[str]:
+        """The files that hold a key in plain, whatever they are."""
+        files = [file for file in self.folder.rglob("*") if file.is_file()]
+        return [file.name for file in files if any(key.encode() in file.read_bytes() for key in self.keys)]
+
+    async def _call(self, method: str, path: str, document: Any = None) -> dict[str, Any]:
+        url = self.door.url + path
+        async with self.door.session.request(method, url, json=document, headers=self.door.headers) as response:
+            answer = await response.json()
+            assert response.status < 300, f"{method} {path}: {response.status} {answer}"
+            return dict(answer)
+
+
+def _configuration(port: int, channels: Iterable[str]) -> dict[str, Any]:
+    """`channels` are those of the agent without tools."""
+    model = f"{MODEL}"
+    return {
+        "web": {"host": "127.0.0.1", "port": port, "api_keys": [_DAEMON_KEY]},
+        "model": {"timeout_seconds": _CALL_SECONDS, "idle_seconds": _IDLE_SECONDS},
+        # Most of the time a failing turn waits for its next try, and holds a worker meanwhile.
+        "queue": {"workers": 64, "max_attempts": 2, "retry_unit_seconds": 0.2},
+        "limits": {"reply_bytes": REPLY_BYTES},
+        "routing": {"fallback": "helper"},
+        "budgets": {"daily_usd": None, "per_turn_usd": None},
+        "agents": [
+            {"slug": "helper", "name": "Helper", "model": model, "tools": ["calculate", "get_time"]},
+            {"slug": "plain", "name": "Plain", "model": model, "channels": [f"web:{name}" for name in channels]},
+        ],
+    }
+
+
+@asynccontextmanager
+async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable[str]) -> AsyncIterator[Scene]:
+    """A daemon that is ready, with its first account; everything is ended afterwards."""
+    port = free_port()
+    config = folder / "config.yaml"
+    config.write_text(yaml.safe_dump(_configuration(port, without_tools)))
+    async with _server(seed) as server, aiohttp.ClientSession() as session:
+        daemon = Daemon(command=ARVIS, code=CHECKOUT, folder=folder, config=config)
+        try:
+            await daemon.start()
+            await daemon.ready()
+            door = Door(session, f"http://127.0.0.1:{port}", _DAEMON_KEY, daemon.up)
+            with StallProbe(door.url).running() as probe:
+                scene = Scene(provider, folder, daemon, door, probe, server, [])
+                await scene.renew_account()
+                yield scene
+        finally:
+            await daemon.close()
+
+
+@asynccontextmanager
+async def _server(seed: str) -> AsyncIterator[str]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.hostile.server", seed),
+        cwd=CHECKOUT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        yield f"http://127.0.0.1:{int(await process.stdout.readline())}"
+    finally:
+        process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), 5)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()

@@ -1,0 +1,95 @@
+"""`python -m tests.hostile.server SEED`: the model server of the campaign, a process of its own.
+
+A message names its case, itself and how often the case is to misbehave (`case:NAME id:TEXT manner:once`). Everything
+else, and everything after the first time of `once`, gets a good answer. It prints its port and ends with its input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections import Counter
+from contextlib import suppress
+from random import Random
+
+from tests.hostile.cases import CASES
+from tests.hostile.formats import Format, format_of
+from tests.hostile.wire import Request, Wire, requests
+
+#: The newest message stands last in every format.
+_ASKED = re.compile(rb"case:([a-z0-9-]+) id:([a-z0-9-]+) manner:(once|always)")
+#: Ollama is asked what its model can hold before it is asked anything else.
+_SHOWN = b'{"model_info": {"hostile.context_length": 2000000}}'
+
+
+class Server:
+    def __init__(self, *, seed: str) -> None:
+        self._seed = seed
+        self._counts: Counter[bytes] = Counter()
+
+    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            async for request in requests(reader):
+                await self._answer(request, reader, writer)
+                if writer.is_closing():
+                    break
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async def _answer(self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        format_ = format_of(request.path)
+        if format_ is None:
+            await _tell(request, writer, self._counts)
+            return
+        asked = _ASKED.findall(request.body)
+        case, id_, manner = asked[-1] if asked else (b"", b"", b"once")
+        self._counts[id_] += 1
+        wire = self._wire(request, format_, id_.decode(), case.decode(), reader, writer)
+        if case.decode() not in CASES or (manner == b"once" and self._counts[id_] > 1):
+            await wire.good()
+        else:
+            await CASES[case.decode()].manner(wire)
+
+    def _wire(
+        self,
+        request: Request,
+        format_: Format,
+        id_: str,
+        case: str,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> Wire:
+        return Wire(
+            request=request,
+            format_=format_,
+            number=self._counts[id_.encode()],
+            rng=Random(f"{self._seed} {format_.name} {case}"),
+            reader=reader,
+            writer=writer,
+        )
+
+
+async def _tell(request: Request, writer: asyncio.StreamWriter, counts: Counter[bytes]) -> None:
+    """`/asked/ID`: how often this message was asked about. Any other address is one that nobody should ask: it is
+    counted under its own name."""
+    if request.path.startswith("/asked/"):
+        document = str(counts[request.path.removeprefix("/asked/").encode()]).encode()
+    else:
+        counts[request.path.strip("/").encode()] += 1
+        document = _SHOWN
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(document)}\r\n\r\n"
+    writer.write(head.encode() + document)
+    await writer.drain()
+
+
+async def main(seed: str) -> None:
+    server = await asyncio.start_server(Server(seed=seed).converse, "127.0.0.1", 0, limit=1 << 20)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+    server.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,246 @@
+"""The sandbox against programs that mean harm (reliability.md S14): what they try, what they leave, what they take."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import WORKSPACE, Finished, Task
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.process.sandbox import Bubblewrap
+from arvis.tools import run_shell
+from tests.parts import find, refused, require
+from tests.wings.sandbox_escapes import ESCAPES, PREAMBLE, SURVIVORS
+
+_INSTALL = "install bubblewrap (Debian: apt-get install bubblewrap)"
+_PYTHON = "/usr/bin/python3"
+
+
+@dataclass
+class Place:
+    """A data folder with secrets, and in it the workspace of a program."""
+
+    sandbox: Bubblewrap
+    data: Path
+    workspace: Path
+
+    async def run(self, *argv: str, **more: Any) -> Finished:
+        return await self.sandbox.run(Task(argv, self.workspace, **more))
+
+    async def shell(self, command: str, **more: Any) -> Finished:
+        return await self.run("/bin/sh", "-c", command, **more)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    require("bwrap", _INSTALL)
+    sandbox = Bubblewrap(hidden=[tmp_path])
+    reason = await sandbox.refusal()
+    if reason is not None:
+        refused(reason)
+    workspace = tmp_path / "sessions/one"
+    workspace.mkdir(parents=True)
+    (tmp_path / "arvis.db").write_text("canary", encoding="utf-8")
+    (tmp_path / "sessions/two").write_text("canary", encoding="utf-8")
+    yield Place(sandbox, tmp_path, workspace)
+    assert _names(tmp_path) == ["arvis.db", "sessions"]
+
+
+@pytest.fixture
+def canary() -> Iterator[tuple[int, list[socket.socket]]]:
+    """Servers that nobody may reach, and the environment that nobody may read."""
+    with ExitStack() as stack:
+        servers = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))),
+            stack.enter_context(socket.socket(socket.AF_UNIX)),
+        ]
+        port = servers[0].getsockname()[1]
+        servers[1].bind(f"\0arvis-canary-{port}")
+        servers[1].listen()
+        for server in servers:
+            server.setblocking(False)
+        os.environ["ARVIS_CANARY"] = "canary"
+        stack.callback(os.environ.pop, "ARVIS_CANARY")
+        yield port, servers
+
+
+def test_there_are_enough_attempts() -> None:
+    assert len(ESCAPES) + len(SURVIVORS) >= 30
+
+
+@pytest.mark.parametrize("attempt", ESCAPES)
+async def test_no_attempt_escapes(attempt: str, place: Place, canary: tuple[int, list[socket.socket]]) -> None:
+    port, servers = canary
+    secrets = [str(place.data / "arvis.db"), str(place.data / "sessions/two")]
+    program = f"SECRETS, PORT, PARENT, OUTSIDE = {secrets!r}, {port}, {os.getpid()}, {str(place.data)!r}\n"
+    program += PREAMBLE + ESCAPES[attempt]
+    finished = await place.run(_PYTHON, "-", stdin=program.encode(), timeout=10.0, memory=1 << 28)
+    assert b"ESCAPED" not in finished.stdout
+    assert b"SyntaxError" not in finished.stderr
+    for server in servers:
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+@pytest.mark.parametrize("way", SURVIVORS)
+async def test_nobody_outlives_a_program(way: str, place: Place) -> None:
+    for timeout in (10.0, 0.3):
+        hangs = SURVIVORS[way] if timeout > 1 else f"{SURVIVORS[way].replace('exit', 'true')}; sleep 20"
+        finished = await place.shell(hangs, timeout=timeout)
+        assert finished.timed_out == (timeout < 1)
+    await asyncio.sleep(1.2)
+    assert not (place.workspace / "late").exists()
+
+
+async def test_a_cancelled_program_is_over_at_once(place: Place) -> None:
+    running = asyncio.create_task(place.shell("touch begun; sleep 1; touch late"))
+    await asyncio.to_thread(_until, place.workspace / "begun")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.sleep(1.2)
+    assert not (place.workspace / "late").exists()
+
+
+async def test_a_bomb_of_processes_is_ended(place: Place) -> None:
+    finished = await place.run("/bin/bash", "-c", ":(){ :|:& };:; sleep 30", timeout=20.0)
+    assert not finished.timed_out
+    assert finished.exit_code != 0 or b"Resource temporarily unavailable" in finished.stderr
+
+
+async def test_many_processes_share_one_bound_of_memory(place: Place) -> None:
+    hold = "held = b'x' * 60_000_000; import time; time.sleep(30)"
+    commands = " & ".join([f'{_PYTHON} -c "{hold}"'] * 4)
+    finished = await place.shell(f"{commands}; wait", timeout=20.0, memory=150_000_000)
+    assert not finished.timed_out
+    assert b"of memory" in finished.stderr
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+async def test_a_flood_takes_no_room(stream: str, place: Place) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    finished = await place.shell(f"yes >&{stream}", timeout=1.5, max_output=10_000)
+    assert finished.timed_out
+    assert finished.truncated
+    assert len(finished.stdout) + len(finished.stderr) == 10_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
+
+
+async def test_what_a_program_has(place: Place) -> None:
+    task = "pwd; id -u; cat; echo $HOME $LANG $GIVEN; umask; echo text > file; exit 3"
+    finished = await place.shell(task, stdin=b"in\n", environment={"GIVEN": "here", "LD_PRELOAD": "/x.so"})
+    assert finished.stdout.decode().split() == [WORKSPACE, "1000", "in", "/tmp", "C.UTF-8", "here", "0077"]
+    assert finished.exit_code == 3
+    assert (place.workspace / "file").read_text(encoding="utf-8") == "text\n"
+    assert (await place.shell("kill -9 $$")).exit_code == -9
+
+
+async def test_what_may_be_read_cannot_be_written(place: Place, tmp_path: Path) -> None:
+    shown = tmp_path / "sessions/shown"
+    shown.mkdir()
+    (shown / "text").write_text("seen", encoding="utf-8")
+    command = f"cat {shown}/text; echo no > {shown}/text; ls {place.data}"
+    finished = await place.shell(command, readable=[shown])
+    assert finished.stdout == b"seensessions\n"
+    assert b"Read-only" in finished.stderr
+
+
+@pytest.mark.parametrize("path", ["/", "/proc", "/dev", "/tmp"])
+async def test_the_sandboxs_own_folders_are_not_the_machines(path: str, place: Place) -> None:
+    with pytest.raises(ToolError):
+        await place.shell("true", readable=[Path(path)])
+
+
+async def test_a_hidden_folder_inside_a_readable_one_is_not_seen(place: Place) -> None:
+    finished = await place.shell(f"ls -A {place.data}", readable=[place.data.parent])
+    assert finished.stdout == b""
+
+
+@pytest.mark.parametrize("name", ["A=B", "A\0--bind\0/\0/x", ""])
+async def test_an_environment_adds_no_option(name: str, place: Place) -> None:
+    with pytest.raises(ToolError):
+        await place.shell("true", environment={name: "x"})
+
+
+@pytest.mark.parametrize("argv", [["/bin/sh", "-c", "a\0b"], ["x" * 200_000], ["\ud800"]])
+async def test_what_cannot_be_started_is_told(argv: list[str], place: Place) -> None:
+    with pytest.raises(ToolError):
+        await place.run(*argv)
+
+
+async def test_a_network_that_is_granted_is_there(place: Place, canary: tuple[int, list[socket.socket]]) -> None:
+    code = f"import socket; socket.create_connection(('127.0.0.1', {canary[0]}), 5); print('there')"
+    finished = await place.run(_PYTHON, "-c", code, network=True)
+    assert finished.stdout == b"there\n"
+
+
+# --- The tool ---
+
+
+def tool_of(sandbox: Bubblewrap) -> Tool:
+    others = cast("Any", None)
+    return run_shell.create(ToolServices(others, others, others, others, sandbox, others, ""))
+
+
+def caller_in(workspace: Path) -> Caller:
+    return Caller(Agent("a", "helper", "Helper"), None, "c", "e", None, "1", workspace, "UTC")
+
+
+async def test_the_tool_tells_output_errors_and_the_end(place: Place) -> None:
+    tool, caller = tool_of(place.sandbox), caller_in(place.workspace / "new")
+    text = await tool.call({"command": "echo out; echo err >&2; exit 4"}, caller)
+    assert text == "out\nerr\n[exit code 4]"
+    assert await tool.call({"command": "kill -9 $$"}, caller) == "\n[ended by signal 9]"
+    assert "time limit of 300 ms" in await tool.call({"command": "sleep 9", "timeout_ms": 300}, caller)
+    long = await tool.call({"command": "echo begin; yes x | head -c 100000; echo end"}, caller)
+    assert long.startswith("begin")
+    assert long.endswith("end\n[exit code 0]")
+    assert "characters left out" in long
+    assert len(long) < 4_200
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"command": ""}, {"command": "x", "timeout_ms": 0}, {"command": "x", "y": 1}]
+)
+def test_the_tool_checks_what_it_is_given(arguments: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ToolError):
+        tool_of(Bubblewrap()).check(arguments)
+
+
+async def test_without_bubblewrap_the_tool_says_what_to_install(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="apt-get install bubblewrap"):
+        await tool_of(Bubblewrap(program="no-such-bwrap")).call({"command": "true"}, caller_in(tmp_path))
+
+
+async def test_a_kernel_without_namespaces_is_told_of(tmp_path: Path) -> None:
+    require("bwrap", _INSTALL)
+    program = tmp_path / "bwrap"
+    none = "echo 0 > /proc/sys/user/max_user_namespaces"
+    program.write_text(f'#!/bin/sh\nexec unshare -U -r sh -c \'{none} && exec bwrap "$@"\' sh "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    sandbox = Bubblewrap(program=str(program))
+    reason = await sandbox.refusal()
+    assert reason is not None
+    assert "Allow user namespaces" in reason
+    with pytest.raises(ToolError, match="Allow user namespaces"):
+        await tool_of(sandbox).call({"command": "true"}, caller_in(tmp_path))
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _until(file: Path) -> None:
+    while not file.exists():
+        assert find("sh")
