@@ -51,7 +51,7 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
         # What turns need to end is opened before the roles, and so is closed after their drain.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
-        shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts))
+        shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts, folder=folder.path))
         wanted = {account.provider for account in (*config.accounts, DEMO)}
         shelf.require(wanted)
         tools = await stack.enter_async_context(open_tools(base, shelf))

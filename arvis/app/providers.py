@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -14,30 +16,71 @@ import structlog
 from arvis.domain.errors import ConfigError
 from arvis.domain.runs import CallTimeouts
 from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
-from arvis.ports.provider import Provider
+from arvis.ports.http import HttpClient, HttpResponse
+from arvis.ports.provider import KeepsConnections, Provider, ProviderServices
+from arvis.process.programs import GuardedPrograms
 
 log = structlog.get_logger(__name__)
 
 
+class LateHttp:
+    """`HttpClient` that is opened with its first exchange: a daemon that talks to nobody has none."""
+
+    def __init__(self, *, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._opening = asyncio.Lock()
+        self._client: HttpClient | None = None
+
+    async def open(self) -> HttpClient:
+        async with self._opening:
+            if self._client is not None:
+                return self._client
+            net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
+            client: HttpClient = await self._stack.enter_async_context(net.open_http_client())
+            self._client = client
+            return client
+
+    @asynccontextmanager
+    async def post(self, url: str, **how: Any) -> AsyncIterator[HttpResponse]:
+        async with (self._client or await self.open()).post(url, **how) as response:
+            yield response
+
+    @asynccontextmanager
+    async def get(self, url: str, **how: Any) -> AsyncIterator[HttpResponse]:
+        async with (self._client or await self.open()).get(url, **how) as response:
+            yield response
+
+
 @asynccontextmanager
-async def open_shelf(*, clock: Clock, timeouts: CallTimeouts) -> AsyncIterator[ProviderShelf]:
-    """Opened before the roles, and so closed after their drain, with all that it opened meanwhile."""
+async def open_shelf(*, clock: Clock, timeouts: CallTimeouts, folder: Path) -> AsyncIterator[ProviderShelf]:
+    """Opened before the roles, and so closed after their drain, with all that it opened meanwhile. `folder` is the data
+    folder."""
     async with AsyncExitStack() as stack:
-        yield ProviderShelf(stack=stack, clock=clock, timeouts=timeouts)
+        services = ProviderServices(
+            http=LateHttp(stack=stack),
+            clock=clock,
+            timeouts=timeouts,
+            programs=GuardedPrograms(),
+            folder=folder,
+            environ=os.environ,
+        )
+        yield ProviderShelf(stack=stack, services=services)
 
 
 class ProviderShelf:
     """`Providers`: each is imported off the event loop, once. What is opened for them is closed with `stack`."""
 
-    def __init__(self, *, stack: AsyncExitStack, clock: Clock, timeouts: CallTimeouts) -> None:
+    def __init__(self, *, stack: AsyncExitStack, services: ProviderServices) -> None:
         self._stack = stack
-        self._clock = clock
-        self._timeouts = timeouts
+        self._services = services
         self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.providers")}
         self._loaded: dict[str, Provider] = {}
         self._loading = asyncio.Lock()
-        self._http: HttpClient | None = None
+
+    @property
+    def http(self) -> HttpClient:
+        """The client that all of them share."""
+        return self._services.http
 
     def require(self, names: Iterable[str]) -> None:
         """Raises `ConfigError` for a name that nobody provides; loads nothing."""
@@ -61,23 +104,15 @@ class ProviderShelf:
             except ConfigError as missing:
                 log.warning("provider_unavailable", provider=name, why=missing.what, fix=missing.fix)
 
-    async def http(self) -> HttpClient:
-        """The client that all of them share."""
-        if self._http is not None:
-            return self._http
-        net = await asyncio.to_thread(importlib.import_module, "arvis.net.client")
-        self._http = opened = await self._stack.enter_async_context(net.open_http_client())
-        client: HttpClient = opened
-        return client
-
     async def _load(self, name: str) -> Provider:
         try:
             create: Any = await asyncio.to_thread(self._point(name).load)
         except ImportError as missing:
             fix = f"install it with `pip install 'arvis[{name}]'`, then start again"
             raise ConfigError(f"the provider {name} needs a package that is missing: {missing.name}", fix=fix) from None
-        http = None if name == "demo" else await self.http()
-        provider: Provider = create(name=name, http=http, clock=self._clock, timeouts=self._timeouts)
+        provider: Provider = create(name, self._services)
+        if isinstance(provider, KeepsConnections):
+            self._stack.push_async_callback(provider.aclose)
         return provider
 
     def _point(self, name: str) -> EntryPoint:

@@ -23,6 +23,9 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[ToolRule
         services = _Services(stack=stack, base=base, shelf=shelf)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
+        if config.mcp.servers:
+            mcp = await asyncio.to_thread(importlib.import_module, "arvis.tools.mcp.servers")
+            sources.append(await stack.enter_async_context(mcp.open_servers(config.mcp.servers, clock=base.clock)))
         yield ToolRules(
             registry=Registry(sources=sources),
             permit=Policy(rules=config.approvals.policy).permit,
@@ -52,7 +55,7 @@ class _Services:
                 store=base.store,
                 clock=base.clock,
                 fetcher=fetcher,
-                http=await self._shelf.http(),
+                http=self._shelf.http,
                 sandbox=Bubblewrap(hidden=[base.folder.path]),
                 secrets=base.secrets,
                 search_url=settings.search_url,

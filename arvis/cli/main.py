@@ -30,6 +30,8 @@ COMMANDS = {
     "waits": Command("waits", "List the questions that wait for a person, and answer them."),
     "accounts": Command("accounts", "List, add, try and remove the accounts of models."),
     "variables": Command("variables", "List, show, set and remove what tools may ask for."),
+    "usage": Command("usage", "Show calls, tokens and costs of models."),
+    "clients": Command("clients", "List clients, show and add them, charge them and enter their payments."),
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
     "login": Command("login", "Print a new one-time link to the page."),
     "mcp": Command("mcp", "Be a server of the Model Context Protocol for a program on this machine."),

@@ -148,5 +148,8 @@ def as_http_error(host: str) -> Iterator[None]:
         raise HttpError(f"{host} is not a valid HTTP address") from None
     except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
         raise HttpError(f"the connection to {host} broke ({type(error).__name__})") from None
+    except RuntimeError:
+        # What aiohttp says of an answer whose connection broke before anybody asked for the rest of it.
+        raise HttpError(f"the connection to {host} broke (it was closed)") from None
     except ValueError:
         raise HttpError(f"a header of the request to {host} cannot be sent as it is") from None

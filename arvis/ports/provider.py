@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.ports.sandbox import Programs
 
 
 class Provider(Protocol):
@@ -23,6 +28,26 @@ class StreamingProvider(Provider, Protocol):
         """Like `complete`; `on_text` receives each piece of text as it arrives. A stream that ends early is
         an error of kind `timeout`, never a short answer."""
         ...
+
+
+@runtime_checkable
+class KeepsConnections(Protocol):
+    """A provider that has something to end."""
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderServices:
+    """What an entry point `create(name, services) -> Provider` is given. `folder` is for providers that run programs:
+    nothing else writes there, least of all a tool; of `environ`, that of this process, they pass on only what they name."""
+
+    http: HttpClient
+    clock: Clock
+    timeouts: CallTimeouts
+    programs: Programs
+    folder: Path
+    environ: Mapping[str, str] = field(repr=False)
 
 
 class Providers(Protocol):

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
-from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.provider import ProviderServices
 from arvis.providers.anthropic_answer import Answer, failure
 from arvis.providers.anthropic_prompt import document_of
 from arvis.providers.anthropic_sdk import SdkExchange
@@ -18,9 +17,10 @@ from arvis.providers.exchange import Answered, Broken, ended_early
 from arvis.providers.reply import ReplyText
 
 
-def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> AnthropicProvider:  # noqa: ARG001 - the SDK has a client of its own
+def create(name: str, services: ProviderServices) -> AnthropicProvider:
     """The entry point."""
-    return AnthropicProvider(name=name, exchange=SdkExchange(clock=clock, timeouts=timeouts, failure=failure))
+    exchange = SdkExchange(clock=services.clock, timeouts=services.timeouts, failure=failure)
+    return AnthropicProvider(name=name, exchange=exchange)
 
 
 class AnthropicProvider:

@@ -7,6 +7,7 @@ that the model can be told.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -50,9 +51,9 @@ class CallDrafts:
         self._left -= len(arguments.encode("utf-8", "replace")) + len(signature)
         if self._left < 0:
             raise failures.unreadable(self._account, "the arguments of its tool calls are too long")
-        draft.id = draft.id or id[:_LONGEST_ID]
-        draft.name = draft.name or name[:_LONGEST_NAME]
-        draft.signature = draft.signature or signature
+        draft.id = draft.id or _clean(id[:_LONGEST_ID])
+        draft.name = draft.name or _clean(name[:_LONGEST_NAME])
+        draft.signature = draft.signature or _clean(signature)
         draft.arguments += arguments
 
     def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
@@ -74,16 +75,43 @@ class CallDrafts:
 
 def _read(text: str) -> tuple[Mapping[str, Any] | None, str]:
     """The arguments and, when they are no object, what was written instead. None at all means no arguments."""
-    clean = text.replace("\0", "").encode("utf-8", "replace").decode()
+    clean = _clean(text)
     if not clean.strip():
         return {}, ""
     try:
-        value = json.loads(clean, parse_constant=_refuse)
+        value = json.loads(clean, parse_constant=_refuse, parse_float=_finite)
+        if "\\u" in clean:
+            value = _unescaped(value)
     except (ValueError, RecursionError):
         return None, clean
     return (value, "") if isinstance(value, dict) else (None, clean)
 
 
+def _clean(text: str) -> str:
+    """Without NUL characters and lone surrogates, which the store cannot hold."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _unescaped(value: Any) -> Any:
+    """The same, for what only escapes in the JSON have brought. Raises `RecursionError`."""
+    match value:
+        case str():
+            return _clean(value)
+        case dict():
+            return {_clean(name): _unescaped(each) for name, each in value.items()}
+        case list():
+            return [_unescaped(each) for each in value]
+        case _:
+            return value
+
+
 def _refuse(constant: str) -> None:
     """NaN and Infinity are no JSON, and the store cannot hold them."""
     raise ValueError(constant)
+
+
+def _finite(number: str) -> float:
+    """`1e999` is JSON, and infinite all the same."""
+    if not math.isfinite(value := float(number)):
+        raise ValueError(number)
+    return value

@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.ports.provider import ProviderServices
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Programs, Task
 from arvis.providers import failures
 from arvis.providers.claude_cli_answer import Answer
@@ -48,20 +48,15 @@ _OPTIONS = (
 )
 
 
-def create(
-    *,
-    name: str,
-    http: HttpClient,  # noqa: ARG001 (as every entry point)
-    clock: Clock,
-    timeouts: CallTimeouts,
-    programs: Programs,
-    folder: Path,
-    environ: Mapping[str, str],
-) -> ClaudeCliProvider:
-    """The entry point. `folder` is the provider's own: nothing else writes there, least of all a tool. Of `environ`
-    only PATH and HOME are used."""
-    runner = ClaudeRunner(programs=programs, folder=folder, environ=environ, timeout=timeouts.total)
-    return ClaudeCliProvider(name=name, runner=runner, clock=clock)
+def create(name: str, services: ProviderServices) -> ClaudeCliProvider:
+    """The entry point. Of the environment only PATH and HOME are used."""
+    runner = ClaudeRunner(
+        programs=services.programs,
+        folder=services.folder / "cli",
+        environ=services.environ,
+        timeout=services.timeouts.total,
+    )
+    return ClaudeCliProvider(name=name, runner=runner, clock=services.clock)
 
 
 class ClaudeCliProvider:

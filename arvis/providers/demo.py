@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
+from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import wire_name
 from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.ports.provider import ProviderServices
 from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText
 
@@ -47,9 +47,9 @@ class Said:
     tokens: int
 
 
-def create(*, name: str, http: HttpClient | None, clock: Clock, timeouts: CallTimeouts) -> DemoProvider:  # noqa: ARG001 (as every entry point)
+def create(_name: str, services: ProviderServices) -> DemoProvider:
     """The entry point. The demo needs neither a name of its own nor the network."""
-    return DemoProvider(clock=clock)
+    return DemoProvider(clock=services.clock)
 
 
 class DemoProvider:

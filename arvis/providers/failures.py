@@ -57,6 +57,7 @@ _LONGEST_TEXT = 300
 
 #: A placeholder such as "x" for a local server is no secret, and replacing it would eat the text.
 _SHORTEST_KEY = 4
+_SHORTEST_REAL_KEY = 16
 
 #: A wait that no vendor means; a larger one would park a message for ever. In seconds.
 _LONGEST_WAIT = 86_400.0
@@ -107,6 +108,15 @@ def redact(text: str, account: Account) -> str:
     line = " ".join(text.split())
     line = line if len(line) <= _LONGEST_TEXT else line[: _LONGEST_TEXT - 1] + "…"
     return "".join(char if char.isprintable() else " " for char in line)
+
+
+def without_key(text: str, account: Account) -> str:
+    """A name that a server made up, in case it is the key it was sent. Short keys are placeholders, and may be part of
+    good names."""
+    key = (account.api_key or "").strip()
+    for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
+        text = text.replace(form, "[key]")
+    return text
 
 
 def _forms(key: str) -> Iterator[str]:

@@ -10,9 +10,8 @@ from typing import Any
 from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
-from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.provider import ProviderServices
 from arvis.providers.exchange import Broken, Exchange, ended_early, sendable_key
 from arvis.providers.google_answer import Answer, failure
 from arvis.providers.google_prompt import contents_of
@@ -21,9 +20,10 @@ from arvis.providers.reply import ReplyText
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 
 
-def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> GoogleProvider:
+def create(name: str, services: ProviderServices) -> GoogleProvider:
     """The entry point."""
-    return GoogleProvider(name=name, exchange=Exchange(http=http, clock=clock, timeouts=timeouts, failure=failure))
+    exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
+    return GoogleProvider(name=name, exchange=exchange)
 
 
 class GoogleProvider:

@@ -11,9 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
-from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.provider import ProviderServices
 from arvis.providers.exchange import Answered, Broken, Exchange, ended_early, sendable_key
 from arvis.providers.ollama_chat import Answer, context_for, context_length, failure, messages_of, prompt_tokens
 from arvis.providers.reply import ReplyText
@@ -21,9 +20,10 @@ from arvis.providers.reply import ReplyText
 BASE_URL = "http://127.0.0.1:11434"
 
 
-def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> OllamaProvider:
+def create(name: str, services: ProviderServices) -> OllamaProvider:
     """The entry point."""
-    return OllamaProvider(name=name, exchange=Exchange(http=http, clock=clock, timeouts=timeouts, failure=failure))
+    exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
+    return OllamaProvider(name=name, exchange=exchange)
 
 
 class OllamaProvider:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult
-from arvis.ports.clock import Clock
-from arvis.ports.http import HttpClient
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.provider import ProviderServices
 from arvis.providers.completions import Answer
 from arvis.providers.completions_prompt import messages_of
 from arvis.providers.exchange import DONE, Answered, Broken, Exchange, ended_early, sendable_key
@@ -41,9 +40,9 @@ VENDORS: Mapping[str, Vendor] = {
 }
 
 
-def create(*, name: str, http: HttpClient, clock: Clock, timeouts: CallTimeouts) -> ChatCompletionsProvider:
+def create(name: str, services: ProviderServices) -> ChatCompletionsProvider:
     """The entry point of `openai`, `openrouter` and `custom`."""
-    exchange = Exchange(http=http, clock=clock, timeouts=timeouts)
+    exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts)
     return ChatCompletionsProvider(name=name, vendor=VENDORS[name], exchange=exchange)
 
 

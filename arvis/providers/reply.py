@@ -11,6 +11,7 @@ from collections.abc import Callable
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import ToolCall
+from arvis.providers import failures
 
 _MOST_TOKENS = 1 << 31
 
@@ -60,12 +61,12 @@ class ReplyText:
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return RunResult(
             content=content,
-            model=model or request.model or account.model,
+            model=failures.without_key(model, account) if model else request.model or account.model,
             provider=account.provider,
             account=account.name,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
-            stop_reason=stop_reason,
+            stop_reason=failures.without_key(stop_reason, account),
             truncated=self.truncated,
             calls=calls,
             cached_tokens=cached_tokens,

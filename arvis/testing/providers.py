@@ -1,11 +1,16 @@
-"""Providers that are there already."""
+"""Providers that are there already, and what others are made with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from arvis.domain.errors import ConfigError
-from arvis.ports.provider import Provider
+from arvis.domain.errors import ConfigError, ToolError
+from arvis.domain.runs import CallTimeouts
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.ports.provider import Provider, ProviderServices
+from arvis.ports.sandbox import Finished, Programs, Task
 
 
 class GivenProviders:
@@ -18,3 +23,30 @@ class GivenProviders:
         if name not in self._providers:
             raise ConfigError(f"There is no provider {name}")
         return self._providers[name]
+
+
+class NoPrograms:
+    """`Programs` of a machine on which nothing is installed."""
+
+    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:  # noqa: ARG002
+        raise ToolError(f"The program {task.argv[0]} is not installed.")
+
+
+def provider_services(
+    http: HttpClient,
+    clock: Clock,
+    *,
+    timeouts: CallTimeouts | None = None,
+    programs: Programs | None = None,
+    folder: Path = Path("no-folder"),
+    environ: Mapping[str, str] | None = None,
+) -> ProviderServices:
+    """What `create(name, services)` of a provider takes; what is not given it does not need."""
+    return ProviderServices(
+        http=http,
+        clock=clock,
+        timeouts=timeouts or CallTimeouts(),
+        programs=programs or NoPrograms(),
+        folder=folder,
+        environ=environ or {},
+    )

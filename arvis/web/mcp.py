@@ -37,6 +37,13 @@ _MISSING = Failure(
     "The package for the Model Context Protocol is missing.",
     "Install it with `pip install 'arvis[mcp]'`, then start Arvis again.",
 )
+_NO_MESSAGE = Failure(
+    400,
+    "invalid",
+    "This is no message of the Model Context Protocol that can be answered here.",
+    "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
+)
+_FIRST_REFUSAL = 400
 _MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of the Model Context Protocol."}
 
 
@@ -71,7 +78,8 @@ class McpRoutes:
             self._serving = None
 
     async def _post(self, call: Call) -> Response:
-        body = _handed_on(await read_json(call.request, self._limit))
+        fields = await read_json(call.request, self._limit)
+        body = _handed_on(fields)
         serving = await self._opened()
         if serving is None:
             return _MISSING.to_response()
@@ -79,9 +87,13 @@ class McpRoutes:
             raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them is answered.")
         self._running += 1
         try:
-            return await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
+            answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         finally:
             self._running -= 1
+        if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
+            # No message that could be answered, so the refusal has the form of this port and not of the protocol.
+            return _NO_MESSAGE.to_response()
+        return answer
 
     async def _opened(self) -> McpServing | None:
         async with self._loading:

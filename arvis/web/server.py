@@ -81,12 +81,10 @@ class WebServer:
             patience=patience or Patience(),
             zone=zone,
         )
-        self._config, self._patience, self._bus = config, around.patience, bus
+        self._config, self._patience, self._bus, self._port = config, around.patience, bus, config.port
         self._parts = Assembly(around, login_link=self._link)
-        self._uvicorn = self._new_uvicorn()
-        self._listening = contextlib.ExitStack()
+        self._uvicorn, self._listening = self._new_uvicorn(), contextlib.ExitStack()
         self._serving: asyncio.Task[None] | None = None
-        self._port = config.port
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:

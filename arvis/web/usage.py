@@ -13,7 +13,7 @@ from arvis.domain.money import MICROS, start_of_day
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, UsageBy, UsageSums
 from arvis.web.endpoints import Call, Endpoint, answer
-from arvis.web.identity import READ
+from arvis.web.identity import OPERATE
 from arvis.web.schemas import INTEGER, NUMBER, STRING, TIME, array, one_of, record
 from arvis.web.views import Json
 
@@ -58,7 +58,13 @@ class UsageRoutes:
         }
         return [
             Endpoint(
-                "GET", "/api/usage", "Calls, tokens and costs of models", READ, self._report, {200: USAGE}, query=query
+                "GET",
+                "/api/usage",
+                "Calls, tokens and costs of models",
+                OPERATE,
+                self._report,
+                {200: USAGE},
+                query=query,
             )
         ]
 

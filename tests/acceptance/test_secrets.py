@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.acceptance.daemon import Daemon, arvis, running_daemon
 
 KEY = "canary-key-9fKq27LmZx"
 VALUE = "canary-value-5tRw81PnYc"
+SEALING = "Q0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0Y="
 
 
 @pytest.fixture
@@ -110,6 +112,38 @@ def test_accounts_outlive_a_restart_and_the_demo_does_not_take_their_place(daemo
     assert (trial.returncode, "cannot be opened" in trial.stderr) == (1, True)
 
 
+async def test_an_account_that_one_process_was_given_is_used_by_another(
+    tmp_path: Path, postgres_url: str, model: OpenAIServer
+) -> None:
+    def people() -> None:
+        with ExitStack() as stack:
+            web, _ = (stack.enter_context(a_process(tmp_path, roles, postgres_url)) for roles in ("web", "workers"))
+            add = ("accounts", "add", "late", "--provider", "openai", "--base-url", model.base_url)
+            added = web.arvis(*add, typed=KEY, **web.settings)
+            assert added.returncode == 0, added.stderr
+            answer = web.arvis("chat", "hello", **web.settings)
+            assert (answer.returncode, answer.stderr) == (0, "")
+            assert not list(tmp_path.rglob("secrets.key"))
+
+    await asyncio.to_thread(people)
+    assert [request.headers["Authorization"] for request in model.requests] == [f"Bearer {KEY}"]
+
+
+@contextmanager
+def a_process(folder: Path, roles: str, database: str) -> Iterator[Daemon]:
+    """One of several, whose key for secrets comes from its environment."""
+    own = folder / roles
+    own.mkdir()
+    settings: Mapping[str, str] = {
+        "ARVIS__DATABASE": database,
+        "ARVIS__ROLES": roles,
+        "ARVIS__SECRETS_KEY": "env:SEALING",
+        "SEALING": SEALING,
+    }
+    with running_daemon(own, settings=settings) as daemon:
+        yield daemon
+
+
 def test_variables_from_the_command_line(daemon: Daemon) -> None:
     assert daemon.arvis("variables", "list").stdout == "No variables.\n"
     assert daemon.arvis("variables", "set", "city", "Rome").stdout == "The variable city is set.\n"
@@ -152,14 +186,13 @@ def test_the_daemon_says_which_account_it_cannot_take(daemon: Daemon) -> None:
 
 
 def test_a_key_of_the_configuration_needs_no_file(tmp_path: Path) -> None:
-    key = "Q0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0ZDRkNGQ0Y="
-    settings = {"ARVIS__SECRETS_KEY": "env:SEALING", "SEALING": key}
+    settings = {"ARVIS__SECRETS_KEY": "env:SEALING", "SEALING": SEALING}
     with running_daemon(tmp_path, settings=settings) as daemon:
         daemon.arvis("variables", "set", "--secret", "TOKEN", typed=VALUE)
         told = json.loads(daemon.arvis("doctor", "--json", **settings).stdout)["checks"]
         assert {check["id"]: check["status"] for check in told}["stored_secrets"] == "ok"
         assert not (daemon.data / "secrets.key").exists()
-        assert holding(key, daemon.folder) == []
+        assert holding(SEALING, daemon.folder) == []
 
 
 def test_a_key_that_is_none_ends_the_start(tmp_path: Path) -> None:

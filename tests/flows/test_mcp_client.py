@@ -74,7 +74,7 @@ async def over_http(port: int = 0, **how: Any) -> AsyncIterator[str]:
     app = make_server().streamable_http_app(**how)
     config = uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1, access_log=False)
     server = uvicorn.Server(config)
-    server.capture_signals = no_signals  # type: ignore[method-assign,assignment]
+    server.capture_signals = no_signals  # type: ignore[method-assign]
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

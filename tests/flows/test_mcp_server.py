@@ -18,7 +18,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
+from arvis.domain.messages import Role
 from tests.acceptance.daemon import Daemon, environment
+from tests.flows.house import House
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, running_site
 
 OPERATOR = "operator-key-of-the-test"
@@ -189,6 +191,8 @@ async def test_nobody_passes_without_a_key_or_from_another_site(daemon: Daemon) 
         large, as_json = io.BytesIO(b" " * 3_000_000), {"Content-Type": "application/json"}
         async with http.post(f"{daemon.url}/mcp", data=large, headers={**key, **as_json}) as answer:
             assert answer.status == 413
+        async with http.post(f"{daemon.url}/mcp", json={"jsonrpc": "2.0"}, headers=key) as answer:
+            assert (answer.status, (await answer.json())["error"]["code"]) == (400, "invalid")
         async with http.get(f"{daemon.url}/openapi.json", headers=key) as answer:
             assert "/mcp" in (await answer.json())["paths"]
 
@@ -273,3 +277,23 @@ async def _ended(tasks: list[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# --- The search ---
+
+
+async def test_messages_are_found_on_both_databases(either_house: House) -> None:
+    asked = await either_house.ask("Where is the OSTRICH_1?", user="ann")
+    await either_house.ask("I saw no ostrich", user="ben", channel="garden")
+    search = either_house.insights.search_messages
+
+    both = await search("ostrich", principal_id=None, limit=50)
+    assert {"Where is the OSTRICH_1?", "I saw no ostrich"} <= {message.content for message in both}
+    assert [message.id for message in both] == sorted((message.id for message in both), reverse=True)
+    assert [message.content for message in await search("ostrich_1", principal_id=None, limit=1)] != []
+    assert await search("ostrichX1", principal_id=None, limit=50) == []
+    assert await search("%", principal_id=None, limit=50) == []
+
+    own = await search("o", principal_id=asked.message.principal_id, limit=50)
+    assert {message.role for message in own} == {Role.USER, Role.ASSISTANT}
+    assert "I saw no ostrich" not in {message.content for message in own}

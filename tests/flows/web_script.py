@@ -27,6 +27,7 @@ from arvis.domain.messages import (
 from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, Page, QueueCounts, TimelineStep
 from arvis.ports.operations import WaitAnswer
+from tests.flows.money_script import NoMoney
 
 NOW = 1_700_000_000_000
 HELPER = Agent(id="agent1", slug="helper", name="Helper")
@@ -60,7 +61,7 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights:
+class ScriptedInsights(NoMoney):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:

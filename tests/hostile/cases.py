@@ -17,7 +17,15 @@ CASES: Mapping[str, Case] = {
 
 #: A few of each kind, for the short form: what is quick, and what once was or would be the worst.
 SHORT = (
-    *("status-500", "status-401", "status-301", "error-key-echo", "error-endless", "hang-after-headers", "reset-middle"),
+    *(
+        "status-500",
+        "status-401",
+        "status-301",
+        "error-key-echo",
+        "error-endless",
+        "hang-after-headers",
+        "reset-middle",
+    ),
     *("cut-in-character", "headers-endless", "gzip-bomb", "chunk-size-garbage", "json-deep", "json-many-keys"),
     *("json-lone-surrogates", "utf8-invalid", "usage-huge", "usage-text", "text-10mb", "stream-endless-text"),
     *("tags-100000", "calls-endless", "calls-same", "calls-10000", "call-arguments-5mb", "call-unknown"),

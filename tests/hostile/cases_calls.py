@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 from tests.hostile.case import Case
@@ -25,7 +26,11 @@ async def _endlessly(wire: Wire) -> None:
 
 async def _and_says(wire: Wire) -> None:
     """Text before and after the calls."""
-    asked = [*wire.format.call(0, "a", "calculate", _SUM), wire.format.text("Let me see."), *wire.format.call(1, "b", "x", _SUM)]
+    asked = [
+        *wire.format.call(0, "a", "calculate", _SUM),
+        wire.format.text("Let me see."),
+        *wire.format.call(1, "b", "x", _SUM),
+    ]
     documents = [*wire.format.begin, *asked, *wire.format.end(wire.format.tool_reason, (1, 1))]
     await wire.stream([*wire.format.framed(*documents), *wire.format.marks])
 
@@ -38,17 +43,17 @@ async def _endless_arguments(wire: Wire) -> None:
         await wire.chunk(piece)
 
 
-async def _key_as_name(wire: Wire) -> None:
-    await _asks(wire, ((wire.request.key, wire.request.key, _SUM),))
-
-
-_DEEP: Any = reduce(lambda inside, _: [inside], range(200), "1")
+_DEEP: Any = json.loads("[" * 200 + "1" + "]" * 200)
 
 _CALLS: Mapping[str, tuple[Call, ...]] = {
     "calls-same": (("call", "calculate", _SUM),),
     "calls-10000": tuple((f"c{n}", "calculate", {"expression": f"1 + {n}"}) for n in range(10_000)),
     "calls-64": tuple((f"c{n}", "calculate", {"expression": f"1 + {n}"}) for n in range(64)),
-    "calls-same-id": (("same", "calculate", _SUM), ("same", "get_time", {}), ("same", "calculate", {"expression": "2"})),
+    "calls-same-id": (
+        ("same", "calculate", _SUM),
+        ("same", "get_time", {}),
+        ("same", "calculate", {"expression": "2"}),
+    ),
     "call-unknown": (("call", "format_disk", {"disk": "all"}),),
     "call-risky": (("call", "run_shell", {"command": "touch pwned"}),),
     "call-arguments-5mb": (("call", "calculate", {"expression": "1" * (5 << 20)}),),
@@ -96,7 +101,6 @@ CASES: Mapping[str, Case] = {
     "calls-endless": Case(_endlessly),
     "call-and-text": Case(_and_says),
     "call-arguments-endless": Case(_endless_arguments),
-    "call-key-as-name": Case(_key_as_name),
     "call-number-negative": Case(partial(_numbered, number=-1)),
     "call-number-huge": Case(partial(_numbered, number=10**30)),
     "call-number-text": Case(partial(_numbered, number="0")),

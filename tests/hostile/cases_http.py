@@ -103,7 +103,7 @@ async def _echo_refusal(wire: Wire) -> None:
 
 
 async def _control_characters(wire: Wire) -> None:
-    await wire.fail(400, "\x1b[31mred\x00\r\nSet-Cookie: a\x07‮\ud800 <script>")
+    await wire.fail(400, "\x1b[31mred\x00\r\nSet-Cookie: a\x07\u202e\ud800 <script>")
 
 
 async def _error_in_success(wire: Wire) -> None:

@@ -18,7 +18,10 @@ async def _says(wire: Wire, text: str) -> None:
 
 async def _pieces(wire: Wire) -> None:
     """Ten megabytes in a million pieces."""
-    begin, end = wire.format.framed(*wire.format.begin), wire.format.framed(*wire.format.end(wire.format.reason, (1, 1)))
+    begin, end = (
+        wire.format.framed(*wire.format.begin),
+        wire.format.framed(*wire.format.end(wire.format.reason, (1, 1))),
+    )
     [piece] = wire.format.framed(wire.format.text("0123456789"))
     await wire.stream([*begin, *([piece * 1_000] * 1_000), *end, *wire.format.marks])
 
@@ -95,9 +98,9 @@ _TEXTS = {
     "tags-xml": "<thinking>" * 25_000,
     "fences": "```\n" * 60_000,
     "markup": "<script>alert(1)</script><img src=x onerror=alert(1)>" * 1_000,
-    "zero-width": "​‎﻿" * 10_000,
-    "right-to-left": "‮evil‬" * 1_000,
-    "combining": "a" + "́" * 100_000,
+    "zero-width": "\u200b\u200e\ufeff" * 10_000,
+    "right-to-left": "\u202eevil\u202c" * 1_000,
+    "combining": "a" + "\u0301" * 100_000,
     "one-word": "a" * 260_000,
     "controls": "".join(map(chr, range(1, 32))) * 1_000,
     "answer-empty": "",

@@ -79,7 +79,9 @@ def written(arguments: Any) -> str:
 
 def _counts(usage: Any, *names: str) -> Any:
     """The two counts under their names; anything that is no pair stands for both, None for no counts."""
-    return None if usage is None else dict(zip(names, usage if isinstance(usage, tuple) else (usage, usage), strict=True))
+    return (
+        None if usage is None else dict(zip(names, usage if isinstance(usage, tuple) else (usage, usage), strict=True))
+    )
 
 
 # -- chat completions ---------------------------------------------------------------------------------------

@@ -14,7 +14,23 @@ from tests.hostile.wire import Wire
 
 NUMBER = 24
 
-_WRONG: tuple[Any, ...] = (None, 5, -1, 10**25, 0.5, "", "odd", [], [[]], [None], {}, {"a": {}}, True, "\ud800\0", [{}] * 50)
+_WRONG: tuple[Any, ...] = (
+    None,
+    5,
+    -1,
+    10**25,
+    0.5,
+    "",
+    "odd",
+    [],
+    [[]],
+    [None],
+    {},
+    {"a": {}},
+    True,
+    "\ud800\0",
+    [{}] * 50,
+)
 
 Path = tuple[Any, ...]
 

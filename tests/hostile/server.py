@@ -14,7 +14,7 @@ from contextlib import suppress
 from random import Random
 
 from tests.hostile.cases import CASES
-from tests.hostile.formats import Format, format_of
+from tests.hostile.formats import format_of
 from tests.hostile.wire import Request, Wire, requests
 
 #: The newest message stands last in every format.
@@ -44,31 +44,15 @@ class Server:
             await _tell(request, writer, self._counts)
             return
         asked = _ASKED.findall(request.body)
-        case, id_, manner = asked[-1] if asked else (b"", b"", b"once")
+        name, id_, manner = asked[-1] if asked else (b"", b"", b"once")
         self._counts[id_] += 1
-        wire = self._wire(request, format_, id_.decode(), case.decode(), reader, writer)
-        if case.decode() not in CASES or (manner == b"once" and self._counts[id_] > 1):
+        number, case = self._counts[id_], name.decode()
+        rng = Random(f"{self._seed} {format_.name} {case}")
+        wire = Wire(request=request, format_=format_, number=number, rng=rng, reader=reader, writer=writer)
+        if case not in CASES or (manner == b"once" and number > 1):
             await wire.good()
         else:
-            await CASES[case.decode()].manner(wire)
-
-    def _wire(
-        self,
-        request: Request,
-        format_: Format,
-        id_: str,
-        case: str,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> Wire:
-        return Wire(
-            request=request,
-            format_=format_,
-            number=self._counts[id_.encode()],
-            rng=Random(f"{self._seed} {format_.name} {case}"),
-            reader=reader,
-            writer=writer,
-        )
+            await CASES[case].manner(wire)
 
 
 async def _tell(request: Request, writer: asyncio.StreamWriter, counts: Counter[bytes]) -> None:

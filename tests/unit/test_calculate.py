@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from arvis.domain.errors import ToolError
 from arvis.tools.calculate import text_of, value_of
 
-
 RESULTS = [
     ("1+1", "2"),
     ("0.1+0.2", "0.3"),

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from arvis.config import Config, load
+from arvis.config import Config, ineffective_keys, load
 from arvis.config.schema import ConfigFile
 from arvis.domain.errors import ConfigError
 from tests.unit.config_kit import CANARY, read, refusal
@@ -294,3 +294,44 @@ def test_any_tree_loads_or_complains(tree: object, environ: Mapping[str, str]) -
 @given(st.text() | st.text(alphabet="-:[]{}#&*!|>'\"%@`, \n\tab01.", max_size=60))
 def test_any_text_loads_or_complains(text: str) -> None:
     _loads_or_complains(text, {})
+
+
+# --- Money ---
+
+
+def test_prices_and_budgets_become_whole_millionths() -> None:
+    config = read(
+        "scheduler: {timezone: Europe/Berlin}\n"
+        "budgets: {daily_usd: 0.1, per_turn_usd: null, stranger_daily_turns: 0}\n"
+        "prices: {openrouter/some/model: {input: 0.5, output: 1.5}, demo: {input: 1, output: 2, cached: 0, written: 3}}"
+    )
+
+    limits = config.budgets.limits(config.scheduler.timezone)
+    assert (limits.daily, limits.per_turn, limits.stranger_daily_turns, limits.zone) == (
+        100_000,
+        None,
+        0,
+        "Europe/Berlin",
+    )
+    assert {
+        name: (price.input, price.output, price.cached, price.written) for name, price in config.prices.items()
+    } == {
+        "openrouter/some/model": (0.5, 1.5, None, None),
+        "demo": (1, 2, 0, 3),
+    }
+    assert ineffective_keys(config) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("prices: {gpt: {input: 1}}", ["`prices.gpt.output`", "missing"]),
+        ("prices: {gpt: {input: -1, output: 1}}", ["`prices.gpt.input`", "at least 0"]),
+        ("prices: {gpt: 5}", ["`prices.gpt`", "mapping"]),
+        ("prices: {gpt: {input: 1, output: 1, cache: 1}}", ["`prices.gpt.cache`", "not a known key"]),
+    ],
+)
+def test_a_price_that_cannot_be_used_is_named(text: str, expected: list[str]) -> None:
+    said = refusal(text)
+
+    assert all(part in said for part in expected), said

@@ -26,6 +26,7 @@ from arvis.testing.openai_server import (
     ReceivedRequest,
     model_server,
 )
+from arvis.testing.providers import provider_services
 
 KEY = "no-usual-shape-0123456789"
 KINDS = ProviderErrorKind
@@ -218,6 +219,6 @@ class Scene:
 @asynccontextmanager
 async def open_scene(timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
     async with model_server("/v1/messages") as server, open_http_client() as http:
-        made = create(name="anthropic", http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts())
+        made = create("anthropic", provider_services(http, SteppedClock(), timeouts=timeouts))
         async with aclosing(made) as provider:
             yield Scene(server, provider)

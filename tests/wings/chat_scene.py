@@ -27,6 +27,7 @@ from arvis.testing.openai_server import (
     Reply,
     openai_server,
 )
+from arvis.testing.providers import provider_services
 
 KEY = "no-usual-shape-0123456789"
 REQUEST = RunRequest(
@@ -105,7 +106,7 @@ class Scene:
 @asynccontextmanager
 async def open_scene(name: str = "openai", timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
     async with openai_server() as server, open_http_client() as http:
-        provider = create(name=name, http=http, clock=SteppedClock(), timeouts=timeouts or CallTimeouts())
+        provider = create(name, provider_services(http, SteppedClock(), timeouts=timeouts))
         yield Scene(server, provider)
 
 

@@ -21,6 +21,7 @@ from arvis.ports.http import HttpClient
 from arvis.process.programs import GuardedPrograms
 from arvis.providers.claude_cli import ClaudeCliProvider, create
 from arvis.testing.clock import SteppedClock
+from arvis.testing.providers import provider_services
 
 KINDS = ProviderErrorKind
 KEY = "no-usual-shape-0123456789"
@@ -74,15 +75,10 @@ class Scene:
         for made in (self.bin, self.home):
             made.mkdir()
         self.environ = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "CLAUDECODE": "1", "TOKEN": "x"}
-        self.provider: ClaudeCliProvider = create(
-            name="claude_cli",
-            http=http,
-            clock=SteppedClock(),
-            timeouts=timeouts,
-            programs=GuardedPrograms(),
-            folder=folder / "cli",
-            environ=self.environ,
+        services = provider_services(
+            http, SteppedClock(), timeouts=timeouts, programs=GuardedPrograms(), folder=folder, environ=self.environ
         )
+        self.provider: ClaudeCliProvider = create("claude_cli", services)
         self.account = Account(name="main", provider="claude_cli", model="own-model", api_key=KEY)
         _install(self.bin)
 

@@ -23,6 +23,7 @@ from arvis.ports.provider import StreamingProvider
 from arvis.providers import anthropic, google, ollama, openai
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import model_server
+from arvis.testing.providers import provider_services
 from tests.parts import require
 from tests.wings.ollama_scene import shows
 
@@ -94,6 +95,9 @@ class Detour:
     def post(self, url: str, **more: Any) -> AbstractAsyncContextManager[HttpResponse]:
         return self._http.post(f"{self._other}/api/show" if url.endswith("/api/show") else url, **more)
 
+    def get(self, url: str, **more: Any) -> AbstractAsyncContextManager[HttpResponse]:
+        return self._http.get(url, **more)
+
 
 class Scene:
     """A provider and its account at the emulator."""
@@ -123,7 +127,7 @@ async def open_scene(name: str, address: str) -> AsyncIterator[Scene]:
         http = await stack.enter_async_context(open_http_client())
         other = await stack.enter_async_context(model_server("/api/{method}", default=shows(8_192)))
         detour = Detour(http=http, other=other.base_url)
-        provider = vendor.create(name=name, http=detour, clock=SteppedClock(), timeouts=CallTimeouts(20.0, 10.0))
+        provider = vendor.create(name, provider_services(detour, SteppedClock(), timeouts=CallTimeouts(20.0, 10.0)))
         if isinstance(provider, anthropic.AnthropicProvider):
             stack.push_async_callback(provider.aclose)
         account = Account("main", name, vendor.model, api_key=KEY, base_url=f"{address}{vendor.path}")

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.google import GoogleProvider, create
@@ -26,6 +26,7 @@ from arvis.testing.openai_server import (
     model_server,
     sse_event,
 )
+from arvis.testing.providers import provider_services
 
 KEY = "no-usual-shape-0123456789"
 KINDS = ProviderErrorKind
@@ -136,4 +137,4 @@ class Scene:
 @asynccontextmanager
 async def open_scene() -> AsyncIterator[Scene]:
     async with model_server(ROUTE) as server, open_http_client() as http:
-        yield Scene(server, create(name="google", http=http, clock=SteppedClock(), timeouts=CallTimeouts()))
+        yield Scene(server, create("google", provider_services(http, SteppedClock())))

@@ -11,12 +11,13 @@ from typing import Any
 from aiohttp import web
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.ollama import OllamaProvider, create
 from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import Behaviour, Hang, OpenAIServer, Raw, ReceivedRequest, model_server
+from arvis.testing.providers import provider_services
 
 KINDS = ProviderErrorKind
 REQUEST = RunRequest(
@@ -122,4 +123,4 @@ class Scene:
 @asynccontextmanager
 async def open_scene() -> AsyncIterator[Scene]:
     async with model_server("/api/{method}") as server, open_http_client() as http:
-        yield Scene(server, create(name="ollama", http=http, clock=SteppedClock(), timeouts=CallTimeouts()))
+        yield Scene(server, create("ollama", provider_services(http, SteppedClock())))

@@ -21,6 +21,7 @@ from arvis.net.client import open_http_client
 from arvis.process.programs import GuardedPrograms
 from arvis.providers.claude_cli import ClaudeCliProvider, create
 from arvis.testing.clock import SteppedClock
+from arvis.testing.providers import provider_services
 from tests.parts import find, refused
 
 FAILURES = {
@@ -77,16 +78,18 @@ def _free_port() -> int:
 @asynccontextmanager
 async def scene(tmp_path: Path) -> AsyncIterator[tuple[ClaudeCliProvider, Account]]:
     async with vendor(tmp_path / "fixtures") as url, open_http_client() as http:
-        provider = create(
-            name="claude_cli",
-            http=http,
-            clock=SteppedClock(),
+        services = provider_services(
+            http,
+            SteppedClock(),
             timeouts=CallTimeouts(total=60.0),
             programs=GuardedPrograms(),
-            folder=tmp_path / "cli",
+            folder=tmp_path,
             environ={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
         )
-        yield provider, Account("main", "claude_cli", "claude-sonnet-4-6", api_key="dummy-0123456789", base_url=url)
+        yield (
+            create("claude_cli", services),
+            Account("main", "claude_cli", "claude-sonnet-4-6", api_key="dummy-0123456789", base_url=url),
+        )
 
 
 def asks(text: str) -> RunRequest:

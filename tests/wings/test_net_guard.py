@@ -65,6 +65,34 @@ async def tried(probe: Probe, dial: Dialled) -> list[str]:
     return [wrong] if wrong else []
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://router/",
+        "http://localhost/",
+        "http://LOCALHOST./",
+        "http://foo.localhost/",
+        "http://db.internal/",
+        "http://nas.local/",
+        "http://nas.home.arpa/",
+        "http://example.com/\r\nX-Injected: 1",
+        "http://example.com/a\tb",
+        "http://exam\nple.com/",
+        "http://example.com\\.example.com/",
+        "http://example.com/a\\b",
+        "http://example.com/\x00",
+        "http://user@example.com/",
+        "http://example.com:8080/",
+    ],
+)
+async def test_some_are_refused_without_a_lookup(url: str) -> None:
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        raise AssertionError(f"{host} must not be looked up")
+
+    with pytest.raises(FetchRefused):
+        await GuardedFetcher(rules=read_rules(), resolve=resolve).fetch(url)
+
+
 def test_the_list_is_long_and_varied() -> None:
     found = probes()
     assert len({probe.line for probe in found}) == len(found) >= 800

@@ -122,10 +122,14 @@ class RemoteServer:
                 link: Link = await stack.enter_async_context(opened)
                 await self._list(link)
             self._found(link)
-            while True:
-                await link.changed()
-                await self._clock.sleep(_BETWEEN_LISTS)
-                await self._list(link)
+            try:
+                while True:
+                    await link.changed()
+                    await self._clock.sleep(_BETWEEN_LISTS)
+                    await self._list(link)
+            finally:
+                # Before anything is closed, which may take a while.
+                self._link = None
 
     async def _list(self, link: Link) -> None:
         self._tools = self._make(self, await link.offers())

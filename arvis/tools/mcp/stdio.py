@@ -11,7 +11,8 @@ import contextlib
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -26,6 +27,8 @@ _MAX_STRAY_LINES = 1_000
 #: Seconds for a program to end by itself, and again after the first signal.
 _GRACE = 1.0
 _LOOK = 0.01
+#: Seconds for a program to read what it is sent.
+_MOST_TO_READ = 10.0
 
 Say = Callable[[str], None]
 _Messages = MemoryObjectSendStream[SessionMessage | Exception]
@@ -57,7 +60,7 @@ async def _running(
             finally:
                 group.cancel_scope.cancel()
     finally:
-        await _end(process)
+        await _to_its_end(_end(process))
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -105,8 +108,9 @@ async def _write(process: Process, outgoing: MemoryObjectReceiveStream[SessionMe
     try:
         async for each in outgoing:
             process.stdin.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-            await process.stdin.drain()
-    except OSError:
+            async with asyncio.timeout(_MOST_TO_READ):
+                await process.stdin.drain()
+    except OSError:  # a time limit is one, too
         # Nobody reads there any more: the connection is over, and whoever waits must hear of it.
         await incoming.aclose()
 
@@ -124,6 +128,21 @@ async def _hear(process: Process, say: Say) -> None:
                 say(text)
         # What is in the buffer already would be read without a pause.
         await asyncio.sleep(0)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """However often we are cancelled meanwhile; it takes seconds at most. What the package opened is cancelled again and
+    again while it closes, and a program must not be left behind by that."""
+    task = asyncio.create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as again:
+            cancelled = again
+    task.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _end(process: Process) -> None:

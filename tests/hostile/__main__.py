@@ -1,0 +1,55 @@
+"""`python -m tests.hostile`: the whole daemon against model servers that mean harm (reliability.md F1).
+
+It ends with 1 when a message got anything but one reply or notice, the event loop stood still for more than 200 ms, or
+memory grew by more than 64 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+import sys
+from pathlib import Path
+
+from tests.hostile.campaign import Plan, run
+from tests.hostile.cases import CASES
+from tests.hostile.formats import FORMATS
+from tests.hostile.report import document, explain, table
+
+
+def main() -> int:
+    options = _options()
+    seed = options.seed or secrets.token_hex(4)
+    print(f"seed {seed}", flush=True)
+    cases = tuple(options.case or CASES)
+    results = []
+    for provider in options.provider or FORMATS:
+        plan = Plan(provider, seed, cases, always=options.always, parked=not options.quick)
+        results.append(asyncio.run(run(plan, lambda line: print(line, flush=True))))
+        print(table(results[-1:]), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps([document(result) for result in results], indent=2) + "\n")
+    print(table(results))
+    print(explain(results))
+    return 1 if any(result.found for result in results) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("--provider", action="append", choices=sorted(FORMATS), help="only this one; may be repeated")
+    parser.add_argument(
+        "--case", action="append", choices=sorted(CASES), metavar="NAME", help="only this one; may be repeated"
+    )
+    parser.add_argument("--seed", help="replay: the seed that an earlier run printed")
+    parser.add_argument(
+        "--always", type=int, default=100, help="cases with a server that never mends itself (default 100)"
+    )
+    parser.add_argument("--quick", action="store_true", help="cancel what was put off for a minute, do not wait for it")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
