@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from arvis.domain.errors import ArvisError, StoreError
+from arvis.domain.ids import first_id_at
+from arvis.domain.money import day_of
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
@@ -49,9 +51,9 @@ class Housekeeping:
 
     async def _prune(self, holding: Holding) -> None:
         now = self._clock.now()
-        before = now - self._keep_finished_ms, now - self._keep_history_ms
+        limits = now - self._keep_finished_ms, now - self._keep_history_ms, now
         try:
-            while await self._store.write(prune, holding, *before):
+            while await self._store.write(prune, holding, *limits):
                 await self._clock.sleep(REST_SECONDS)
         except StoreError as error:
             log.warning("duty_failed", duty="prune", error=error.what, why=error.why)
@@ -67,12 +69,15 @@ class Housekeeping:
             return ROUND_SECONDS
 
 
-def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int) -> bool:
+def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: int, now: int) -> bool:
     """Delete a slice of what is past its time; whether there may be more."""
     holding.check(tx)
+    # A day too many is kept where midnight is elsewhere.
+    first, day = first_id_at(history_before), day_of(history_before, "UTC")
     gone = (
         tx.jobs.prune(jobs_before, SLICE),
         tx.executions.prune(history_before, SLICE // 5),
         tx.timeline.prune(history_before, SLICE),
+        tx.spending.prune(first, day, now, SLICE),
     )
-    return gone[0] == SLICE or gone[1] == SLICE // 5 or gone[2] == SLICE
+    return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE

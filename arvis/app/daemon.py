@@ -83,8 +83,6 @@ def _models(base: Base) -> list[str]:
 def _warn_of_ineffective(config: Config) -> None:
     if ineffective := ineffective_keys(config):
         log.warning("settings_without_effect", keys=ineffective, why="this version does not act upon them yet")
-    for account in config.skipped_accounts:
-        log.warning("account_skipped", provider=account.provider, variable=account.variable, why="not in this version")
 
 
 def _check_connectors(config: Config) -> None:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import click
 
 from arvis.cli.surroundings import Surroundings
-from arvis.config.accounts import AVAILABLE, DEFAULT_MODELS, accounts_from_environment
+from arvis.config.accounts import DEFAULT_MODELS, accounts_from_environment
 from arvis.domain.runs import Account
 
 T = TypeVar("T")
@@ -38,13 +38,15 @@ class Ask(Protocol):
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A provider that the wizard knows how to ask about. `variable` usually holds its key; without one a key is not
-    needed. An address is asked for where `url` is given, or where `url_variable` holds one."""
+    needed, or with `own_login` never asked for. An address is asked for where `url` is given, or where `url_variable` holds
+    one."""
 
     provider: str
     words: str
     variable: str | None = None
     url: str | None = None
     url_variable: str = ""
+    own_login: bool = False
 
 
 _OFFERS = (
@@ -59,6 +61,7 @@ _OFFERS = (
         url="http://127.0.0.1:8080/v1",
         url_variable="OPENAI_BASE_URL",
     ),
+    Offer("claude_cli", "the program `claude` on this machine, logged in by you", own_login=True),
     Offer("demo", "built in, needs nothing: answers that show how everything works"),
 )
 
@@ -101,9 +104,7 @@ def ask_everything(ask: Ask, around: Surroundings, say: Callable[[str], None]) -
 
 
 def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewAccount | None:
-    found, skipped = accounts_from_environment(around.environ)
-    for account in skipped:
-        say(f"{account.variable} is set, but this version has no provider {account.provider}.")
+    found = accounts_from_environment(around.environ)
     offers = _offers(found)
     say("Who answers?")
     for offer in offers.values():
@@ -120,7 +121,7 @@ def _account(ask: Ask, around: Surroundings, say: Callable[[str], None]) -> NewA
 
 def _offers(found: Sequence[Account]) -> Mapping[str, Offer]:
     """The providers that this installation really has; and what the environment holds, if that is more than one."""
-    installed = {point.name for point in entry_points(group="arvis.providers")} & AVAILABLE
+    installed = {point.name for point in entry_points(group="arvis.providers")}
     offers = {offer.provider: offer for offer in _OFFERS if offer.provider in installed}
     if len(found) > 1:
         names = ", ".join(account.name for account in found)
@@ -143,6 +144,8 @@ def _url_of(offer: Offer, environ: Mapping[str, str]) -> str:
 
 def _variable(ask: Ask, offer: Offer, url: str | None, environ: Mapping[str, str]) -> str | None:
     """The key's variable; None for a server that wants no key."""
+    if offer.own_login:
+        return None
     if offer.variable is None or url is not None:
         usual = offer.variable or "OPENAI_API_KEY"
         default = usual if environ.get(usual) else _NO_KEY

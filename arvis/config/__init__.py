@@ -7,7 +7,7 @@ resolved at import time, and no secret shows in a repr.
 from arvis.config.availability import ineffective_keys
 from arvis.config.loading import DEFAULT_FILE, load, unset_variables
 from arvis.config.mcp import Mcp, McpServer
-from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry, SkippedAccount
+from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry
 from arvis.config.sections import (
     AgentEntry,
     ApiKey,
@@ -47,7 +47,6 @@ __all__ = [
     "Retention",
     "Routing",
     "Scheduler",
-    "SkippedAccount",
     "Speech",
     "Web",
     "ineffective_keys",

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.config.problems import Problem
-from arvis.config.schema import ConnectorEntry, SkippedAccount
+from arvis.config.schema import ConnectorEntry
 from arvis.config.sections import AccountEntry
 from arvis.domain.runs import Account
-
-#: Providers that this version can run.
-AVAILABLE = frozenset({"demo", "anthropic", "openai", "openrouter", "custom", "google", "ollama", "claude_cli"})
 
 DEFAULT_MODELS = {
     "demo": "demo",
@@ -61,11 +58,7 @@ def account_problems(entries: Sequence[AccountEntry]) -> Iterator[Problem]:
         first = seen.setdefault(entry.name, index)
         if first != index:
             yield Problem((*path, "name"), f"is the same as accounts[{first}].name", "Give each account its own name.")
-        if entry.provider not in AVAILABLE:
-            text = f"names {entry.provider}, which is not available in this version"
-            yield Problem((*path, "provider"), text, f"Use one of {', '.join(sorted(AVAILABLE))}.")
-        else:
-            yield from (Problem((*path, key), text, fix) for key, text, fix in _gaps(entry))
+        yield from (Problem((*path, key), text, fix) for key, text, fix in _gaps(entry))
 
 
 def _gaps(entry: AccountEntry) -> Iterator[tuple[str, str, str]]:
@@ -93,18 +86,13 @@ def account(entry: AccountEntry) -> Account:
     )
 
 
-def accounts_from_environment(environ: Mapping[str, str]) -> tuple[tuple[Account, ...], tuple[SkippedAccount, ...]]:
-    """The accounts that the environment asks for, and those that this version cannot run."""
-    accounts: list[Account] = []
-    skipped: list[SkippedAccount] = []
-    for family in _FAMILIES:
-        for number, variable in _variables(family, environ):
-            name = f"{family.provider}-{number}" if number else family.provider
-            if family.provider not in AVAILABLE:
-                skipped.append(SkippedAccount(name, family.provider, variable))
-            else:
-                accounts.append(_environment_account(family, name, number, variable, environ))
-    return tuple(accounts), tuple(skipped)
+def accounts_from_environment(environ: Mapping[str, str]) -> tuple[Account, ...]:
+    """The accounts that the environment asks for."""
+    return tuple(
+        _environment_account(family, number, variable, environ)
+        for family in _FAMILIES
+        for number, variable in _variables(family, environ)
+    )
 
 
 def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[int, str]]:
@@ -124,9 +112,9 @@ def _variables(family: _Family, environ: Mapping[str, str]) -> Iterator[tuple[in
         yield 0, family.url
 
 
-def _environment_account(family: _Family, name: str, number: int, variable: str, environ: Mapping[str, str]) -> Account:
+def _environment_account(family: _Family, number: int, variable: str, environ: Mapping[str, str]) -> Account:
     return Account(
-        name=name,
+        name=f"{family.provider}-{number}" if number else family.provider,
         provider=family.provider,
         model=family.model or DEFAULT_MODELS[family.provider],
         api_key=None if variable == family.url else environ[variable].strip(),

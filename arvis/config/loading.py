@@ -21,7 +21,7 @@ from arvis.config.accounts import (
 from arvis.config.availability import graph_problems
 from arvis.config.environment import Overrides
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
-from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry, SkippedAccount
+from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.errors import ConfigError
@@ -62,13 +62,11 @@ class _Loader:
         parsed = self._parse()
         connectors, problems = self._connectors(parsed)
         self._refuse([*problems, *_cross_checks(parsed)])
-        accounts, skipped = self._accounts(parsed)
         return Config(
             **{name: getattr(parsed, name) for name in Common.model_fields},
             config_file=self._file.absolute() if self._file is not None else None,
             data_dir=self._data_dir(data_dir, parsed),
-            accounts=accounts,
-            skipped_accounts=skipped,
+            accounts=self._accounts(parsed),
             connectors=connectors,
         )
 
@@ -83,9 +81,9 @@ class _Loader:
         self._refuse(problems)
         return parsed
 
-    def _accounts(self, parsed: ConfigFile) -> tuple[tuple[Account, ...], tuple[SkippedAccount, ...]]:
+    def _accounts(self, parsed: ConfigFile) -> tuple[Account, ...]:
         if parsed.accounts:
-            return tuple(account(entry) for entry in parsed.accounts), ()
+            return tuple(account(entry) for entry in parsed.accounts)
         return accounts_from_environment(self._environ)
 
     def _refuse(self, problems: list[Problem]) -> None:

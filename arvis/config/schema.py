@@ -122,15 +122,6 @@ class ConnectorEntry:
     variable: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedAccount:
-    """An account that an environment variable asked for and this version cannot run."""
-
-    name: str
-    provider: str
-    variable: str
-
-
 class Config(Common):
     """The configuration in use. `config_file` is None when the built-in defaults are.
 
@@ -142,7 +133,6 @@ class Config(Common):
     config_file: Path | None
     data_dir: Path
     accounts: tuple[Account, ...]
-    skipped_accounts: tuple[SkippedAccount, ...]
     connectors: tuple[ConnectorEntry, ...]
 
     @property

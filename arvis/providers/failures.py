@@ -111,11 +111,12 @@ def redact(text: str, account: Account) -> str:
 
 
 def without_key(text: str, account: Account) -> str:
-    """A name that a server made up, in case it is the key it was sent. Short keys are placeholders, and may be part of
-    good names."""
+    """A name that a server made up, as far as it is not the key that it was sent, or the beginning of it. Short keys are
+    placeholders, and may be part of good names."""
     key = (account.api_key or "").strip()
     for form in _forms(key) if len(key) >= _SHORTEST_REAL_KEY else ():
-        text = text.replace(form, "[key]")
+        before, found, _ = text.partition(form[:_SHORTEST_REAL_KEY])
+        text = f"{before}[key]" if found else text
     return text
 
 

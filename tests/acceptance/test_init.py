@@ -107,7 +107,7 @@ def test_an_answer_that_makes_no_sense_is_asked_for_again(tmp_path: Path) -> Non
         done = on_a_terminal(tmp_path, typed=typed)
     assert done.returncode == 0, done.stderr
     for complaint in (
-        "choose one of anthropic, openai, openrouter, google, ollama, custom, demo",
+        "choose one of anthropic, openai, openrouter, google, ollama, custom, claude_cli, demo",
         "give the variable's name, such as OPENAI_API_KEY, never the key itself",
         "give a number up to 65535",
         f"another program has port {port}",

@@ -31,7 +31,7 @@ async def test_a_budget_of_a_cent_is_overspent_by_one_call_at_most(place: Place)
     timelines = [await place.ask("demo: tokens 600", "room") for _ in range(3)]
     assert [timeline["status"] for timeline in timelines] == ["answered", "answered", "failed"]
     assert [timeline["costUsd"] for timeline in timelines] == [0.006, 0.006, 0]
-    assert timelines[2]["reason"] == "budget"
+    assert timelines[2]["reason"] == "budget_day"
     assert "budget" in timelines[2]["reply"].lower()
     assert "$" not in timelines[2]["reply"]
 

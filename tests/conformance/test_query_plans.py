@@ -41,6 +41,7 @@ COLD = {
     "list_waits": "a page of the dashboard, on the reading side",
     "list_conversations": "a page of the dashboard, on the reading side",
     "list_messages": "a page of the dashboard, on the reading side",
+    "search_messages": "a search, on the reading side, in the newest 20,000 messages",
     "count_messages": "once a backup",
     "size_of_blobs": "once a backup",
     "blobs_in_use": "once a backup",

@@ -150,6 +150,13 @@ async def test_a_changed_list_is_read_again() -> None:
         assert await fix.call("fix.grown") == "grown"
 
 
+async def test_a_changed_list_of_an_older_server_is_read_again() -> None:
+    async with bench(hostile("changes")) as fix:
+        assert await fix.servers.find(["bad.later"]) == []
+        await fix.call("bad.plain", text="x")
+        await until(lambda: fix.servers.find(["bad.later"]))
+
+
 async def test_what_a_server_says_of_itself_counts_only_when_trusted() -> None:
     async with bench(a_program(trust_annotations=True, risk="exec", repeatable=True)) as fix:
         add, fail = await fix.tool("fix.add"), await fix.tool("fix.fail")

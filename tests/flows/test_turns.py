@@ -184,7 +184,7 @@ async def test_the_next_message_of_the_person_answers_the_question(asking: House
     assert timeline.answers == [question.message_id, answer.message_id]
     assert (await house.timeline(question.message_id)).reply_id == timeline.reply_id
     await house.until_told(question.message_id, "waiting", "running", "answered")
-    assert len(await house.deliveries()) == 1
+    assert [delivery.content for delivery in await house.deliveries()] == ["Which one?", "You chose the second."]
 
 
 async def test_a_question_that_is_answered_is_not_waited_for_any_more(asking: House) -> None:

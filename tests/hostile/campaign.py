@@ -49,7 +49,8 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """`found` are the violations by case; `stalls` in seconds, memory in megabytes."""
+    """`found` are the violations by case; `stalls` in seconds; memory in megabytes, at the start, after each case was played
+    alone, and at the end."""
 
     provider: str
     seed: str
@@ -59,7 +60,7 @@ class Result:
     found: list[str] = field(default_factory=list)
     stalls: dict[str, float] = field(default_factory=dict)
     crowd_stall: float = 0.0
-    memory: tuple[float, float] = (0.0, 0.0)
+    memory: tuple[float, float, float] = (0.0, 0.0, 0.0)
     orphans: list[str] = field(default_factory=list)
     seconds: float = 0.0
     evidence: str = ""
@@ -70,7 +71,8 @@ class Result:
 
     @property
     def growth(self) -> float:
-        return self.memory[1] - self.memory[0]
+        """After the first round, which warms everything up."""
+        return self.memory[2] - self.memory[1]
 
     def take(self, played: Played) -> None:
         self.played += 1
@@ -112,6 +114,7 @@ async def run(plan: Plan, told: Callable[[str], None]) -> Result:
 async def _play(plan: Plan, scene: Scene, result: Result, told: Callable[[str], None]) -> None:
     players = _Players(scene)
     parked: list[Asked] = []
+    cold = memory_of(scene.pid)
     for case in plan.cases:
         asked = await players.alone(case)
         result.stalls[case] = asked.stall
@@ -122,14 +125,14 @@ async def _play(plan: Plan, scene: Scene, result: Result, told: Callable[[str], 
         else:
             parked.append(asked)
     await asyncio.sleep(1)
-    before = memory_of(scene.pid)
+    warm = memory_of(scene.pid)
     for played in await players.crowd(_crowd(plan)):
         result.take(played)
         result.crowd_stall = max(result.crowd_stall, played.stall)
     for asked in parked:
         result.take(await players.ended(await players.released(asked, wait=plan.parked)))
     await asyncio.sleep(1)
-    result.memory = (before, memory_of(scene.pid))
+    result.memory = (cold, warm, memory_of(scene.pid))
     if await scene.asked("trap"):
         result.found.append("status-301 (once): it followed")
 

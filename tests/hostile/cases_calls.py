@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping
 from functools import partial
@@ -82,7 +83,7 @@ _CALLS: Mapping[str, tuple[Call, ...]] = {
 
 async def _numbered(wire: Wire, number: Any) -> None:
     """A call under an odd number, where the format numbers calls."""
-    documents = [*wire.format.begin, *wire.format.call(0, "a", "calculate", _SUM)]
+    documents = copy.deepcopy([*wire.format.begin, *wire.format.call(0, "a", "calculate", _SUM)])
     for document in documents:
         _renumber(document, number)
     end = wire.format.framed(*wire.format.end(wire.format.tool_reason, (1, 1)))

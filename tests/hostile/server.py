@@ -27,6 +27,13 @@ class Server:
     def __init__(self, *, seed: str) -> None:
         self._seed = seed
         self._counts: Counter[bytes] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """A task of our own, because asyncio complains of its own ones when they are cancelled."""
+        task = asyncio.get_running_loop().create_task(self.converse(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -69,7 +76,7 @@ async def _tell(request: Request, writer: asyncio.StreamWriter, counts: Counter[
 
 
 async def main(seed: str) -> None:
-    server = await asyncio.start_server(Server(seed=seed).converse, "127.0.0.1", 0, limit=1 << 20)
+    server = await asyncio.start_server(Server(seed=seed).begin, "127.0.0.1", 0, limit=1 << 20)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
     server.close()

@@ -152,7 +152,6 @@ def test_accounts_of_the_environment_ask_anthropic_s_small_model_and_come_first(
         Account("anthropic-1", "anthropic", "claude-haiku-4-5", "k1", None, 21),
     )
     assert config.accounts[2].priority > 21
-    assert config.skipped_accounts == ()
     (server,) = read("", {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}).accounts
     assert (server.api_key, server.base_url) == (None, "http://127.0.0.1:9")
 

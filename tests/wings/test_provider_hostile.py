@@ -105,3 +105,33 @@ async def test_an_error_that_repeats_the_key_in_any_form_hides_it(server: Server
     failure = await scene.failure(server.failing(f"you sent {form}!"))
     assert form not in failure.what
     assert "[key]" in failure.what
+
+
+@pytest.mark.parametrize("arguments", ['{"a": "x\\ud800\\u0000"}', '{"a\\udfff": [["x\\ud800"]]}'])
+async def test_a_call_holds_nothing_that_no_database_holds(arguments: str) -> None:
+    async with chat_scene.open_scene() as scene:
+        function = {"name": "look\ud800\0up", "arguments": arguments}
+        call = {"index": 0, "id": "a\0b\udfff", "type": "function", "function": function}
+        result = await scene.complete(chat_scene.body(choice({"content": None, "tool_calls": [call]})))
+    [made] = result.calls
+    assert (made.id, made.name) == ("ab?", "look?up")
+    assert made.arguments in ({"a": "x?"}, {"a?": [["x?"]]})
+
+
+async def test_an_infinite_number_is_no_argument() -> None:
+    async with chat_scene.open_scene() as scene:
+        function = {"name": "sum", "arguments": '{"a": 1e999}'}
+        call = {"index": 0, "id": "a", "type": "function", "function": function}
+        result = await scene.complete(chat_scene.body(choice({"content": None, "tool_calls": [call]})))
+    [made] = result.calls
+    assert (made.arguments, made.written) == (None, '{"a": 1e999}')
+
+
+async def test_a_key_that_comes_back_as_a_name_is_not_kept(server: Server, scene: Any) -> None:
+    result = await scene.complete(server.named(f"model-{KEY}", f"because-{KEY}"))
+    assert (result.model, result.stop_reason) == ("model-[key]", "because-[key]")
+
+
+async def test_many_members_do_not_hold_up_the_event_loop(scene: Any) -> None:
+    document = json.dumps({str(number): 0 for number in range(120_000)}).encode()
+    assert "holds too much" in (await scene.failure(Raw((document,)))).what

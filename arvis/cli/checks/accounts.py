@@ -6,12 +6,12 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, failed, ok, warn
 from arvis.cli.checks.scene import PLACEHOLDER, Scene
-from arvis.config.accounts import AVAILABLE
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.errors import PERMANENT, ArvisError, ProviderErrorKind, SecretLost
 from arvis.domain.runs import Account
@@ -58,8 +58,9 @@ def check_stored_accounts(scene: Scene) -> Verdict | None:
     if twins := [one.name for one in stored if one.name in configured]:
         fix = "Remove it with `arvis accounts remove`, or rename the one of the configuration."
         return warn(f"Passed over: {', '.join(twins)}", "The configuration has an account of the same name.", fix)
-    if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in AVAILABLE]:
-        why = f"This version has the providers {', '.join(sorted(AVAILABLE))}."
+    known = {point.name for point in entry_points(group="arvis.providers")}
+    if strange := [f"{one.name} ({one.provider})" for one in stored if one.provider not in known]:
+        why = f"This installation has the providers {', '.join(sorted(known))}."
         return warn(f"No provider for {', '.join(strange)}", why, "Remove the account, or install a newer version.")
     return ok(f"Accounts that were added here: {', '.join(one.name for one in stored)}")
 

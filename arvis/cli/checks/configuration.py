@@ -56,7 +56,6 @@ def check_platforms(scene: Scene) -> Verdict:
     left_out = [
         entry.variable for entry in scene.config.connectors if entry.variable and _gap(entry.platform, installed)
     ]
-    left_out += [account.variable for account in scene.config.skipped_accounts]
     if left_out:
         why = f"{', '.join(left_out)}: this version has no part that uses them."
         return warn("Some variables ask for what is not there", why, "Unset them, or use what this version has.")
