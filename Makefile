@@ -8,7 +8,7 @@ KILLS ?= 200
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 
-.PHONY: run test check fix crash sweep bench
+.PHONY: run test check fix crash sweep hostile bench
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -31,6 +31,9 @@ crash: $(VENV)/.test
 
 sweep: $(VENV)/.test
 	@$(BIN)/python -m tests.crash.sweep && $(BIN)/python -m tests.crash.injection --every 29
+
+hostile: $(VENV)/.test
+	@$(BIN)/python -m tests.hostile $(ARGS)
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench

@@ -39,10 +39,15 @@ ROWS: dict[str, Row] = {
 }
 
 
-async def measure(names: Sequence[str], *, folder: Path, scale: Scale) -> Run:
-    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure."""
+async def measure(names: Sequence[str], *, folder: Path, scale: Scale, keep: Callable[[Run], None]) -> Run:
+    """Run these rows one after another, each in an empty folder below `folder`, which is on the disk to measure. `keep`
+    is given all that was seen after each: a row that fails does not take the others with it."""
     before, about = os.getloadavg()[0], results.about()
     figures: list[Figure] = []
+
+    def seen() -> Run:
+        return Run(list(figures), short=scale != FULL, load_before=before, load_after=os.getloadavg()[0], about=about)
+
     for name in names:
         print(f"{name} …", file=sys.stderr, flush=True)
         place = Path(tempfile.mkdtemp(prefix=f"bench-{name}-", dir=folder))
@@ -52,7 +57,8 @@ async def measure(names: Sequence[str], *, folder: Path, scale: Scale) -> Run:
             print(f"{name} is left out: {missing}", file=sys.stderr)
         finally:
             shutil.rmtree(place, ignore_errors=True)
-    return Run(figures, short=scale != FULL, load_before=before, load_after=os.getloadavg()[0], about=about)
+        keep(seen())
+    return seen()
 
 
 def main() -> None:
@@ -70,10 +76,14 @@ def main() -> None:
         print(results.comparison(earlier[0], earlier[1]))
         return
     given.folder.mkdir(parents=True, exist_ok=True)
-    run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, scale=SHORT if given.short else FULL))
+    scale = SHORT if given.short else FULL
+
+    def keep(run: Run) -> None:
+        run.write(given.json or results.file_for(run.about))
+
+    run = asyncio.run(measure(given.names or list(ROWS), folder=given.folder, scale=scale, keep=keep))
     show(run)
-    run.write(file := given.json or results.file_for(run.about))
-    print(f"kept in {file}")
+    print(f"kept in {given.json or results.file_for(run.about)}")
     for old in earlier:
         print(f"\n{results.comparison(old, run.to_json())}")
     sys.exit(any(figure.verdict is Verdict.DEFECT for figure in run.figures) and not run.busy)

@@ -7,9 +7,10 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from importlib.metadata import entry_points
+from typing import Any
 
 import structlog
 
@@ -56,18 +57,35 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         shelf.require(wanted)
         tools = await stack.enter_async_context(open_tools(base, shelf))
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, shelf, tools, supervisor)
+        web = await start_roles(base, shelf, tools.rules, supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
         log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
         _warn_of_ineffective(config)
-        async with asyncio.TaskGroup() as group:
+        if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
-            warming = group.create_task(shelf.warm(sorted(wanted | stored)))
-            await stopping.wait()
-            warming.cancel()
+            stack.enter_context(_in_background(shelf.warm(sorted(wanted | stored)), tools.warm()))
+        await stopping.wait()
         log.info("stopping")
+
+
+@contextmanager
+def _in_background(*tasks: Coroutine[Any, Any, None]) -> Iterator[None]:
+    """What nobody waits for, and what ends the daemon in no case."""
+    running = [asyncio.create_task(task) for task in tasks]
+    for task in running:
+        task.add_done_callback(_tell_of_failure)
+    try:
+        yield
+    finally:
+        for task in running:
+            task.cancel()
+
+
+def _tell_of_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("not_warmed", error=repr(error), why="what was to be loaded early is loaded when it is needed")
 
 
 def _given_key(config: Config) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
@@ -16,17 +17,34 @@ from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
 
 
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What agents may use, and the sources that are slow to answer the first time."""
+
+    rules: ToolRules
+    slow: Sequence[ToolSource]
+
+    async def warm(self) -> None:
+        """Ask them before anybody waits for them."""
+        for source in self.slow:
+            await source.all()
+
+
 @asynccontextmanager
-async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[ToolRules]:
+async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]:
     """Opened before the roles, and so closed after their drain, with all that it opened meanwhile."""
     async with AsyncExitStack() as stack:
         services = _Services(stack=stack, base=base, shelf=shelf)
         sources: list[ToolSource] = [InstalledTools(services=services.get)]
         config = base.config
+        if config.tools.allow_hosts:
+            # Said at the start, not to the first model that asks.
+            guard = await asyncio.to_thread(importlib.import_module, "arvis.net.guard")
+            guard.read_rules(allow=config.tools.allow_hosts)
         if config.mcp.servers:
             mcp = await asyncio.to_thread(importlib.import_module, "arvis.tools.mcp.servers")
             sources.append(await stack.enter_async_context(mcp.open_servers(config.mcp.servers, clock=base.clock)))
-        yield ToolRules(
+        rules = ToolRules(
             registry=Registry(sources=sources),
             permit=Policy(rules=config.approvals.policy).permit,
             sessions=base.folder.path / "sessions",
@@ -35,6 +53,7 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[ToolRule
             approval_ms=config.approvals.deadline,
             on_expiry=config.approvals.on_expiry,
         )
+        yield Toolbox(rules, sources[1:])
 
 
 class _Services:

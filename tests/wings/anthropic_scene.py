@@ -8,11 +8,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import pytest
 from aiohttp import web
 
-from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.anthropic import AnthropicProvider, create
@@ -20,13 +19,13 @@ from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import (
     SSE_HEADERS,
     Behaviour,
-    Hang,
     OpenAIServer,
     Raw,
     ReceivedRequest,
     model_server,
 )
 from arvis.testing.providers import provider_services
+from tests.wings.scene import HttpScene
 
 KEY = "no-usual-shape-0123456789"
 KINDS = ProviderErrorKind
@@ -152,19 +151,12 @@ def fails(status: int, name: str, words: str = "no", headers: Mapping[str, str] 
     return Raw((json.dumps(document).encode(),), status=status, headers=sent)
 
 
-class Scene:
+class Scene(HttpScene):
     """The provider and its server."""
 
     def __init__(self, server: OpenAIServer, provider: AnthropicProvider) -> None:
-        self.server = server
-        self.provider = provider
-        self.account = Account(
-            name="main", provider="anthropic", model="own-model", api_key=KEY, base_url=server.base_url
-        )
-
-    def then(self, behaviour: Behaviour) -> RunRequest:
-        self.server.script.append(behaviour)
-        return REQUEST
+        account = Account(name="main", provider="anthropic", model="own-model", api_key=KEY, base_url=server.base_url)
+        super().__init__(server=server, provider=provider, account=account, request=REQUEST)
 
     def say(self, text: str) -> RunRequest:
         return self.then(says(text))
@@ -187,33 +179,6 @@ class Scene:
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
         spec = ToolSpec(name, "Look up a word.", {"type": "object"})
         return replace(self.then(Says((call_block(name, arguments),), reason="tool_use")), tools=(spec,))
-
-    def hang(self) -> RunRequest:
-        return self.then(Hang())
-
-    async def called(self) -> None:
-        await self.server.arrived.wait()
-
-    async def complete(self, behaviour: Behaviour, **changes: Any) -> RunResult:
-        return await self.provider.complete(replace(self.then(behaviour), **changes), self.account)
-
-    async def stream(self, behaviour: Behaviour, **changes: Any) -> tuple[RunResult, list[str]]:
-        pieces: list[str] = []
-        request = replace(self.then(behaviour), **changes)
-        return await self.provider.stream(request, self.account, pieces.append), pieces
-
-    async def failure(self, behaviour: Behaviour) -> ProviderError:
-        """The error that both ways of asking give."""
-        with pytest.raises(ProviderError) as whole:
-            await self.complete(behaviour)
-        streamed = await self.stream_failure(behaviour)
-        assert whole.value.kind is streamed.kind
-        return streamed
-
-    async def stream_failure(self, behaviour: Behaviour) -> ProviderError:
-        with pytest.raises(ProviderError) as caught:
-            await self.stream(behaviour)
-        return caught.value
 
 
 @asynccontextmanager

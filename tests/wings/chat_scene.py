@@ -8,10 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, CallTimeouts, RunRequest, RunResult, Turn
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.openai import ChatCompletionsProvider, create
@@ -21,13 +19,13 @@ from arvis.testing.openai_server import (
     Behaviour,
     CallsTools,
     Failure,
-    Hang,
     OpenAIServer,
     Raw,
     Reply,
     openai_server,
 )
 from arvis.testing.providers import provider_services
+from tests.wings.scene import HttpScene
 
 KEY = "no-usual-shape-0123456789"
 REQUEST = RunRequest(
@@ -39,17 +37,12 @@ REQUEST = RunRequest(
 KINDS = ProviderErrorKind
 
 
-class Scene:
+class Scene(HttpScene):
     """The provider and its server."""
 
     def __init__(self, server: OpenAIServer, provider: ChatCompletionsProvider) -> None:
-        self.server = server
-        self.provider = provider
-        self.account = Account(name="main", provider="openai", model="own-model", api_key=KEY, base_url=server.base_url)
-
-    def then(self, behaviour: Behaviour) -> RunRequest:
-        self.server.script.append(behaviour)
-        return REQUEST
+        account = Account(name="main", provider="openai", model="own-model", api_key=KEY, base_url=server.base_url)
+        super().__init__(server=server, provider=provider, account=account, request=REQUEST)
 
     def say(self, text: str) -> RunRequest:
         middle = len(text) // 2
@@ -73,34 +66,6 @@ class Scene:
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
         spec = ToolSpec(name, "Look up a word.", {"type": "object"})
         return replace(self.then(CallsTools(((name, json.dumps(arguments)),))), tools=(spec,))
-
-    def hang(self) -> RunRequest:
-        return self.then(Hang())
-
-    async def called(self) -> None:
-        await self.server.arrived.wait()
-
-    async def complete(self, behaviour: Behaviour, **changes: Any) -> RunResult:
-        return await self.provider.complete(replace(self.then(behaviour), **changes), self.account)
-
-    async def stream(self, behaviour: Behaviour, **changes: Any) -> tuple[RunResult, list[str]]:
-        pieces: list[str] = []
-        request = replace(self.then(behaviour), **changes)
-        return await self.provider.stream(request, self.account, pieces.append), pieces
-
-    async def failure(self, behaviour: Behaviour) -> ProviderError:
-        """The error that both ways of asking give."""
-        with pytest.raises(ProviderError) as whole:
-            await self.complete(behaviour)
-        with pytest.raises(ProviderError) as streamed:
-            await self.stream(behaviour)
-        assert whole.value.kind is streamed.value.kind
-        return streamed.value
-
-    async def stream_failure(self, behaviour: Behaviour) -> ProviderError:
-        with pytest.raises(ProviderError) as caught:
-            await self.stream(behaviour)
-        return caught.value
 
 
 @asynccontextmanager

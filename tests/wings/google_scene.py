@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.google import GoogleProvider, create
@@ -19,7 +19,6 @@ from arvis.testing.clock import SteppedClock
 from arvis.testing.openai_server import (
     SSE_HEADERS,
     Behaviour,
-    Hang,
     OpenAIServer,
     Raw,
     ReceivedRequest,
@@ -27,6 +26,7 @@ from arvis.testing.openai_server import (
     sse_event,
 )
 from arvis.testing.providers import provider_services
+from tests.wings.scene import HttpScene
 
 KEY = "no-usual-shape-0123456789"
 KINDS = ProviderErrorKind
@@ -80,18 +80,13 @@ def body(document: object) -> Raw:
     return Raw((json.dumps(document).encode(),))
 
 
-class Scene:
+class Scene(HttpScene):
     """The provider and its server."""
 
     def __init__(self, server: OpenAIServer, provider: GoogleProvider) -> None:
-        self.server = server
-        self.provider = provider
         base = f"{server.base_url}/v1beta"
-        self.account = Account(name="main", provider="google", model="own-model", api_key=KEY, base_url=base)
-
-    def then(self, behaviour: Behaviour) -> RunRequest:
-        self.server.script.append(behaviour)
-        return REQUEST
+        account = Account(name="main", provider="google", model="own-model", api_key=KEY, base_url=base)
+        super().__init__(server=server, provider=provider, account=account, request=REQUEST)
 
     def say(self, text: str) -> RunRequest:
         middle = len(text) // 2
@@ -118,20 +113,6 @@ class Scene:
         spec = ToolSpec(name, "Look up a word.", {"type": "object"})
         called = Says(({"functionCall": {"name": name, "args": arguments}},))
         return replace(self.then(called), tools=(spec,))
-
-    def hang(self) -> RunRequest:
-        return self.then(Hang())
-
-    async def called(self) -> None:
-        await self.server.arrived.wait()
-
-    async def complete(self, behaviour: Behaviour, **changes: Any) -> RunResult:
-        return await self.provider.complete(replace(self.then(behaviour), **changes), self.account)
-
-    async def stream(self, behaviour: Behaviour, **changes: Any) -> tuple[RunResult, list[str]]:
-        pieces: list[str] = []
-        request = replace(self.then(behaviour), **changes)
-        return await self.provider.stream(request, self.account, pieces.append), pieces
 
 
 @asynccontextmanager

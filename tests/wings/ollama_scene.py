@@ -11,13 +11,14 @@ from typing import Any
 from aiohttp import web
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import Account, RunRequest, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.ollama import OllamaProvider, create
 from arvis.testing.clock import SteppedClock
-from arvis.testing.openai_server import Behaviour, Hang, OpenAIServer, Raw, ReceivedRequest, model_server
+from arvis.testing.openai_server import Behaviour, OpenAIServer, Raw, ReceivedRequest, model_server
 from arvis.testing.providers import provider_services
+from tests.wings.scene import HttpScene
 
 KINDS = ProviderErrorKind
 REQUEST = RunRequest(
@@ -72,18 +73,13 @@ def shows(context: int | None) -> Raw:
     return body({"model_info": info, "details": {"family": "llama"}})
 
 
-class Scene:
+class Scene(HttpScene):
     """The provider and its server, which tells of a model that holds 8,192 tokens."""
 
     def __init__(self, server: OpenAIServer, provider: OllamaProvider) -> None:
-        self.server = server
-        self.provider = provider
-        self.account = Account(name="main", provider="ollama", model="own-model", base_url=server.base_url)
+        account = Account(name="main", provider="ollama", model="own-model", base_url=server.base_url)
+        super().__init__(server=server, provider=provider, account=account, request=REQUEST)
         server.script.append(shows(8_192))
-
-    def then(self, behaviour: Behaviour) -> RunRequest:
-        self.server.script.append(behaviour)
-        return REQUEST
 
     def say(self, text: str) -> RunRequest:
         middle = len(text) // 2
@@ -104,20 +100,6 @@ class Scene:
     def call(self, name: str, arguments: Mapping[str, Any]) -> RunRequest:
         spec = ToolSpec(name, "Look up a word.", {"type": "object"})
         return replace(self.then(calls(name, arguments)), tools=(spec,))
-
-    def hang(self) -> RunRequest:
-        return self.then(Hang())
-
-    async def called(self) -> None:
-        await self.server.arrived.wait()
-
-    async def complete(self, behaviour: Behaviour, **changes: Any) -> RunResult:
-        return await self.provider.complete(replace(self.then(behaviour), **changes), self.account)
-
-    async def stream(self, behaviour: Behaviour, **changes: Any) -> tuple[RunResult, list[str]]:
-        pieces: list[str] = []
-        request = replace(self.then(behaviour), **changes)
-        return await self.provider.stream(request, self.account, pieces.append), pieces
 
 
 @asynccontextmanager

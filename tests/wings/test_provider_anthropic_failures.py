@@ -13,6 +13,7 @@ from aiohttp import web
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import CallTimeouts, RunRequest
+from arvis.ports.provider import KeepsConnections
 from arvis.testing.openai_server import SSE_HEADERS, Hang, Raw, ReceivedRequest
 from tests.wings.anthropic_scene import (
     EMPTY_TEXT,
@@ -243,5 +244,6 @@ async def test_calls_at_once_share_a_client_and_keep_their_answers() -> None:
 async def test_a_provider_that_was_closed_opens_again() -> None:
     async with open_scene() as scene:
         await scene.complete(says("one"))
+        assert isinstance(scene.provider, KeepsConnections)
         await scene.provider.aclose()
         assert (await scene.complete(says("two"))).content == "two"
