@@ -16,7 +16,7 @@ DEFAULT_MODELS = {
     "anthropic": "claude-sonnet-4-6",
     "openai": "gpt-4o-mini",
     "openrouter": "openai/gpt-4o-mini",
-    "google": "gemini-2.0-flash",
+    "google": "gemini-2.5-flash",  # behaviour.md 1.11 names 2.0, which Google switched off in June 2026
     "ollama": "llama3.2",
     "claude_cli": "claude-sonnet-4-6",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json as json_format
 import re
+import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -18,13 +19,18 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from arvis.ports.http import HttpError, HttpResponse
 
+#: Bytes that the system holds for us on one connection.
+_RECEIVED = 32_768
+
 _HOST = re.compile(r"https?://(?:[^/?#]*@)?([^/?#]+)")
 
 
 @asynccontextmanager
 async def open_http_client(*, trust_env: bool = False) -> AsyncIterator[AiohttpClient]:
     """The client, with its connections closed at the end. `trust_env` obeys HTTP_PROXY and its kin."""
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=trust_env) as session:
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(socket_factory=_socket), cookie_jar=aiohttp.DummyCookieJar(), trust_env=trust_env
+    ) as session:
         yield AiohttpClient(session=session)
 
 
@@ -120,6 +126,15 @@ class AiohttpResponse:
         if self._left < 0:
             raise HttpError(f"the answer of {self._host} is larger than allowed", too_large=True)
         return chunk
+
+
+def _socket(address: tuple[Any, ...]) -> socket.socket:
+    """One that hands over little at a time: what has arrived is parsed in one go, and a hundred thousand empty answers
+    in one arrival would hold up the event loop."""
+    family, kind, protocol, *_ = address
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVED)
+    return made
 
 
 def _encode(document: Mapping[str, Any]) -> bytes:

@@ -14,8 +14,7 @@ import sys
 from pathlib import Path
 
 from tests.hostile.campaign import Plan, run
-from tests.hostile.cases import CASES
-from tests.hostile.formats import FORMATS
+from tests.hostile.cases import CASES, CLAUDE, PROVIDERS, cases_of
 from tests.hostile.report import document, explain, table
 
 
@@ -23,9 +22,9 @@ def main() -> int:
     options = _options()
     seed = options.seed or secrets.token_hex(4)
     print(f"seed {seed}", flush=True)
-    cases = tuple(options.case or CASES)
     results = []
-    for provider in options.provider or FORMATS:
+    for provider in options.provider or PROVIDERS:
+        cases = [case for case in options.case or cases_of(provider) if case in cases_of(provider)]
         plan = Plan(provider, seed, cases, always=options.always, parked=not options.quick)
         results.append(asyncio.run(run(plan, lambda line: print(line, flush=True))))
         print(table(results[-1:]), flush=True)
@@ -38,9 +37,13 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
-    parser.add_argument("--provider", action="append", choices=sorted(FORMATS), help="only this one; may be repeated")
+    parser.add_argument("--provider", action="append", choices=PROVIDERS, help="only this one; may be repeated")
     parser.add_argument(
-        "--case", action="append", choices=sorted(CASES), metavar="NAME", help="only this one; may be repeated"
+        "--case",
+        action="append",
+        choices=sorted({*CASES, *cases_of(CLAUDE)}),
+        metavar="NAME",
+        help="only this one; may be repeated",
     )
     parser.add_argument("--seed", help="replay: the seed that an earlier run printed")
     parser.add_argument(

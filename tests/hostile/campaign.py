@@ -16,7 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.hostile.cases import CASES
+from tests.hostile.case import Case
+from tests.hostile.cases import CLAUDE, cases_of
 from tests.hostile.measure import left_behind, memory_of
 from tests.hostile.scene import Scene, opened
 from tests.hostile.verdict import FINAL, Played, violations
@@ -30,7 +31,8 @@ _LOOKS = 3
 #: Seconds.
 _PATIENCE = 150.0
 _BETWEEN = 0.15
-_AT_ONCE = 32
+_AT_ONCE = 16
+_ENDING = 20
 _FAR = 120.0
 
 
@@ -45,6 +47,9 @@ class Plan:
     always: int = 100
     parked: bool = True
     figures: bool = True
+
+    def case(self, name: str) -> Case:
+        return cases_of(self.provider)[name]
 
 
 @dataclass(slots=True)
@@ -149,14 +154,14 @@ def _judge(plan: Plan, scene: Scene, result: Result) -> None:
 
 def _crowd(plan: Plan) -> list[str]:
     """The cases for a server that never mends itself, in no order."""
-    cases = [case for case in plan.cases if not CASES[case].parks]
+    cases = [case for case in plan.cases if not plan.case(case).parks]
     Random(plan.seed).shuffle(cases)
     return cases[: plan.always]
 
 
 def _channels(plan: Plan) -> list[str]:
     """Those of the agent without tools."""
-    names = [case for case in plan.cases if not CASES[case].tools]
+    names = [case for case in plan.cases if not plan.case(case).tools]
     return [_channel(case, manner, look) for case in names for manner in ("once", "always") for look in range(_LOOKS)]
 
 
@@ -208,7 +213,18 @@ class _Players:
             await self._scene.transcript(asked.channel),
             str(after.get("status")),
             asked.stall,
+            await self._orphans() if self._scene.provider == CLAUDE else (),
         )
+
+    async def _orphans(self) -> list[str]:
+        """Those that are there for good."""
+        found = left_behind(self._scene.folder, self._scene.pid)
+        for _ in range(_ENDING):
+            if not found:
+                break
+            await asyncio.sleep(0.1)
+            found = left_behind(self._scene.folder, self._scene.pid)
+        return found
 
     async def released(self, asked: Asked, *, wait: bool) -> Asked:
         """The end of a message that was put off; one that nobody can wait for is cancelled."""
@@ -229,7 +245,7 @@ class _Players:
         channel = _channel(case, manner, look)
         self._scene.probe.take()
         message = await self._scene.post(f"case:{case} id:{channel} manner:{manner}", channel)
-        timeline = await self._wait(message, parks=CASES[case].parks)
+        timeline = await self._wait(message, parks=cases_of(self._scene.provider)[case].parks)
         return Asked(case, manner, channel, message, timeline, self._scene.probe.take().longest)
 
     async def _wait(self, message: str, *, parks: bool) -> dict[str, Any]:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.hostile import cases_calls, cases_http, cases_json, cases_text, mutations
+from tests.hostile import cases_calls, cases_http, cases_json, cases_text, claude_program, mutations
 from tests.hostile.case import Case
+from tests.hostile.formats import FORMATS
+from tests.hostile.wire import Wire
+
+#: The provider that is a program and no server.
+CLAUDE = "claude_cli"
+
+PROVIDERS = (*FORMATS, CLAUDE)
 
 CASES: Mapping[str, Case] = {
     **cases_http.CASES,
@@ -14,6 +21,17 @@ CASES: Mapping[str, Case] = {
     **cases_calls.CASES,
     **mutations.CASES,
 }
+
+
+async def _by_the_program(_: Wire) -> None:
+    raise AssertionError("no server is asked")
+
+
+def cases_of(provider: str) -> Mapping[str, Case]:
+    if provider == CLAUDE:
+        return {name: Case(_by_the_program, tools=True) for name in claude_program.CASES}
+    return CASES
+
 
 #: A few of each kind, for the short form: what is quick, and what once was or would be the worst.
 SHORT = (
@@ -30,4 +48,16 @@ SHORT = (
     *("json-lone-surrogates", "utf8-invalid", "usage-huge", "usage-text", "text-10mb", "stream-endless-text"),
     *("tags-100000", "calls-endless", "calls-same", "calls-10000", "call-arguments-5mb", "call-unknown"),
     *("answer-empty", "refusal", "two-answers", "comments-only", "mutation-0"),
+)
+
+SHORT_CLAUDE = (
+    "orphan",
+    "hang-and-fork",
+    "hang-after-answer",
+    "flood",
+    "leave-1",
+    "complain",
+    "json-deep",
+    "cut-5",
+    "line-20mb",
 )

@@ -157,7 +157,9 @@ def mutate(number: int) -> None:
 
 
 def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterable[tuple[Any, ...]]:
-    for step, inside in enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ():
+    for step, inside in (
+        enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
+    ):
         yield (*above, step)
         yield from _places(inside, (*above, step))
 

@@ -208,7 +208,7 @@ OLLAMA = Format(
         _line({"content": "", "tool_calls": [{"id": id_, "function": {"name": name, "arguments": arguments}}]})
     ],
     end=_ollama_end,
-    refusal=lambda words: [_line({"content": words, "refusal": words}), *_ollama_end("stop", USAGE)],
+    refusal=lambda words: [_line({"content": "No.", "refusal": words}), *_ollama_end("stop", USAGE)],
     error=lambda status, words: {"error": words, "code": status},
     reason="stop",
     tool_reason="stop",

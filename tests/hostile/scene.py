@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import sys
 from collections.abc import AsyncIterator, Iterable
@@ -18,6 +19,8 @@ from tests.crash.campaign import ARVIS, CHECKOUT
 from tests.crash.daemon import Daemon, free_port
 from tests.crash.door import Door
 from tests.crash.history import Shown
+from tests.hostile import claude_program
+from tests.hostile.cases import CLAUDE
 from tests.hostile.formats import FORMATS
 from tests.hostile.measure import StallProbe
 
@@ -46,10 +49,10 @@ class Scene:
         """The next case must not suffer from what a vendor asked for in the last one."""
         name, key = f"account-{len(self.keys)}", f"hk{secrets.token_hex(12)}"
         self.keys.append(key)
-        account = {"provider": self.provider, "model": MODEL, "apiKey": key}
-        await self._call(
-            "POST", "/api/accounts", {**account, "name": name, "baseUrl": self.server + FORMATS[self.provider].base}
-        )
+        account = {"name": name, "provider": self.provider, "model": MODEL, "apiKey": key}
+        if self.provider != CLAUDE:
+            account["baseUrl"] = self.server + FORMATS[self.provider].base
+        await self._call("POST", "/api/accounts", account)
         if self.account:
             await self._call("DELETE", f"/api/accounts/{self.account}")
         self.account = name
@@ -117,7 +120,8 @@ async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(_configuration(port, without_tools)))
     async with _server(seed) as server, aiohttp.ClientSession() as session:
-        daemon = Daemon(command=ARVIS, code=CHECKOUT, folder=folder, config=config)
+        command = [*_with_program(folder), *ARVIS] if provider == CLAUDE else ARVIS
+        daemon = Daemon(command=command, code=CHECKOUT, folder=folder, config=config)
         try:
             await daemon.start()
             await daemon.ready()
@@ -128,6 +132,18 @@ async def opened(provider: str, folder: Path, seed: str, without_tools: Iterable
                 yield scene
         finally:
             await daemon.close()
+
+
+def _with_program(folder: Path) -> list[str]:
+    """A program of ours stands first in the path of the daemon, and its home is ours, too."""
+    bin_, home = folder / "bin", folder / "home"
+    bin_.mkdir()
+    home.mkdir()
+    source = Path(claude_program.__file__).read_text(encoding="utf-8")
+    program = bin_ / "claude"
+    program.write_text(f"#!{sys.executable} -IS\n{source}", encoding="utf-8")
+    program.chmod(0o700)
+    return ["env", f"PATH={bin_}:{os.environ['PATH']}", f"HOME={home}"]
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from tests.crash.history import Shown
 from tests.hostile.campaign import Plan, Result, run
-from tests.hostile.cases import CASES, SHORT
+from tests.hostile.cases import CASES, CLAUDE, SHORT, SHORT_CLAUDE, cases_of
 from tests.hostile.formats import FORMATS
 from tests.hostile.mutations import places, spoiled
 from tests.hostile.report import table
@@ -30,9 +30,18 @@ async def test_each_hostile_server_gets_one_reply_or_notice(provider: str) -> No
     assert not result.found, "\n".join([table([result]), *told, *result.found])
 
 
+async def test_each_hostile_program_gets_one_reply_or_notice_and_leaves_nobody_behind() -> None:
+    told: list[str] = []
+    result = await run(Plan(CLAUDE, SEED, SHORT_CLAUDE, always=0, parked=False, figures=False), told.append)
+    assert result.played == len(SHORT_CLAUDE)
+    assert not result.found, "\n".join([table([result]), *told, *result.found])
+
+
 def test_there_are_enough_cases_and_those_of_the_short_form_exist() -> None:
     assert len(CASES) >= 250
+    assert len(cases_of(CLAUDE)) >= 60
     assert set(SHORT) <= set(CASES)
+    assert set(SHORT_CLAUDE) <= set(cases_of(CLAUDE))
 
 
 @pytest.mark.parametrize("provider", sorted(FORMATS))

@@ -160,7 +160,7 @@ def test_keys_and_addresses_of_further_vendors_make_accounts() -> None:
     config = read("", {"GOOGLE_API_KEY_1": "k", "OLLAMA_HOST": "127.0.0.1:11434"})
 
     assert config.accounts == (
-        Account("google-1", "google", "gemini-2.0-flash", "k", None, 71),
+        Account("google-1", "google", "gemini-2.5-flash", "k", None, 71),
         Account("ollama", "ollama", "llama3.2", None, "127.0.0.1:11434", 200),
     )
 

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from arvis.net.client import AiohttpClient, open_http_client
 from arvis.ports.http import HttpError
+from tests.wings.listening import listening
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 Handler = Callable[[web.Request], Coroutine[Any, Any, web.StreamResponse]]
@@ -279,3 +280,23 @@ async def test_a_document_can_be_asked_for() -> None:
                 pass
     assert caught.value.too_large
     assert seen == [("GET", "a=b", "1"), ("GET", "", "1")]
+
+
+async def test_a_body_that_is_broken_while_nobody_reads_is_an_error() -> None:
+    """aiohttp has an error of its own for it, which says nothing of HTTP."""
+    broken = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nseven b")
+        await broken.wait()
+        writer.write(b"ytes and more")
+
+    async with listening(talk) as port, open_http_client() as http:
+        url = f"http://127.0.0.1:{port}/"
+        async with http.post(url, headers={}, json={}, timeout=5.0, idle_timeout=5.0, max_bytes=1000) as response:
+            assert await anext(response.chunks()) == b"seven b"
+            broken.set()
+            await asyncio.sleep(0.1)
+            with pytest.raises(HttpError, match="broke"):
+                await anext(response.chunks())
