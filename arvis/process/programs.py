@@ -22,6 +22,7 @@ from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
 
 _GUARD = Path(__file__).with_name("programs_guard.py")
 _PIECE = 65_536
+_SLICE = 8_192
 
 #: Processes of one program at a time.
 MAX_PROCESSES = 256
@@ -114,7 +115,9 @@ class _Kept:
 
     async def keep(self, stream: asyncio.StreamReader) -> None:
         while piece := await stream.read(_PIECE):
-            self._take(piece)
+            for start in range(0, len(piece), _SLICE):
+                self._take(piece[start : start + _SLICE])
+                await asyncio.sleep(0)  # whoever takes it apart may have much to do
 
     def _take(self, piece: bytes) -> None:
         if self._on_piece is not None:

@@ -47,10 +47,13 @@ class Rests:
                 until.append(rest.until)
         return open_ + closed, None if open_ or closed else min(until, default=None)
 
-    def refused(self, choice: Choice, error: ProviderError, now: int) -> Rest:
-        """A refusal: the account rests from this model as long as the vendor asks, and after a limit longer each time."""
+    def refused(self, choice: Choice, error: ProviderError, now: int, *, asked: int) -> Rest:
+        """A refusal: the account rests from this model as long as the vendor asks, and after a limit longer each time.
+        Calls that were under way when it was found out (`asked` before that) say nothing new: they make one refusal."""
         before = self._rests.get((choice.account.name, choice.model))
-        refusals = before.refusals + 1 if before and before.kind == error.kind else 1
+        refusals = 1
+        if before is not None and before.kind == error.kind and before.refusals:
+            refusals = before.refusals + (asked >= before.at)
         until = now + max(_pause(error.kind, refusals), round((error.retry_after or 0) * 1000))
         return self._keep(Rest(choice.account.name, choice.model, until, refusals, error.kind, now))
 

@@ -162,7 +162,7 @@ class Runner:
                 raise RunFailed(error, tuple(attempt.calls), tuple(attempt.rests)) from error
             attempt.errors[choice] = error
             if not _passes(error):
-                attempt.rests.append(self._rests.refused(choice, error, self._clock.now()))
+                attempt.rests.append(self._rests.refused(choice, error, self._clock.now(), asked=started.at))
             return None
         attempt.calls.append(self._receipt(choice, started, result=result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -78,6 +79,7 @@ def test_a_report_for_people(daemon: Daemon) -> None:
 def test_a_database_that_somebody_locks(daemon: Daemon) -> None:
     with contextlib.closing(sqlite3.connect(daemon.data / "arvis.db")) as connection:
         connection.execute("BEGIN IMMEDIATE")
+        time.sleep(1)  # what the database said just before counts for a second
         found = checks(daemon, code=1)
         connection.execute("ROLLBACK")
     assert statuses(found, "fail") == {"daemon_ready"}

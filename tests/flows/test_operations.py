@@ -73,8 +73,9 @@ async def test_an_owner_answers_every_question(asking: House, kind: WaitKind) ->
     await asking.until_told(message, "waiting", "running", "answered")
 
 
-async def test_an_operator_answers_every_question(asking: House) -> None:
-    message, wait = await asked(asking, WaitKind.APPROVAL)
+@pytest.mark.parametrize("kind", [WaitKind.REVIEW, WaitKind.USER])
+async def test_an_operator_answers_what_is_no_approval(asking: House, kind: WaitKind) -> None:
+    message, wait = await asked(asking, kind)
     await asking.operations.answer_wait(wait.id, APPROVE, await person(asking, "olga", PrincipalRole.OPERATOR))
     await asking.until_status(message, ANSWERED)
 

@@ -143,7 +143,7 @@ async def story(database: Database) -> Story:
         for name in ("running", "queued", "soon", "caller"):
             await house.until_status(ids[name], ANSWERED)
         await house.until_idle()
-        assert len(house.connector.sent) == 9
+        assert len(house.connector.sent) == 10
         seqs = {channel: await last_seq(house, channel) for channel in CHANNELS}
         now = house.clock.now()
     return Story(database, ids, await asyncio.to_thread(restore, database, made.path, now), seqs)

@@ -50,14 +50,4 @@ SHORT = (
     *("answer-empty", "refusal", "two-answers", "comments-only", "mutation-0"),
 )
 
-SHORT_CLAUDE = (
-    "orphan",
-    "hang-and-fork",
-    "hang-after-answer",
-    "flood",
-    "leave-1",
-    "complain",
-    "json-deep",
-    "cut-5",
-    "line-20mb",
-)
+SHORT_CLAUDE = ("orphan", "hang-and-fork", "complain", "cut-5")

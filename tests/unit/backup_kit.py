@@ -35,9 +35,9 @@ def filled(folder: Path) -> Database:
     folder.mkdir(exist_ok=True)
     database = Database(folder / "arvis.db", None, folder)
     asyncio.run(_fill(database))
-    (folder / "api-key").write_text("secret")
+    (folder / "api-key").write_text("never-in-a-backup")
     (folder / "logs").mkdir()
-    (folder / "logs" / "arvis.log").write_text("secret")
+    (folder / "logs" / "arvis.log").write_text("never-in-a-backup")
     return database
 
 

@@ -42,8 +42,12 @@ def by_name(found: Sequence[Figure]) -> dict[str, Figure]:
     return figures
 
 
+def keep_nothing(_run: Run) -> None:
+    """For runs that a test looks at itself."""
+
+
 async def test_the_cheap_rows_give_finite_figures(tmp_path: Path) -> None:
-    run = await measure(CHEAP, folder=tmp_path, scale=TINY)
+    run = await measure(CHEAP, folder=tmp_path, scale=TINY, keep=keep_nothing)
     figures = by_name(run.figures)
     assert len(figures) == 11
     assert figures["drain of no-op jobs, 32 workers, CPU"].value > 0
@@ -62,7 +66,7 @@ async def test_the_rows_about_several_processes_give_finite_figures(tmp_path: Pa
 
 
 async def test_results_are_kept_with_when_and_where(tmp_path: Path) -> None:
-    run = await measure(["size"], folder=tmp_path, scale=TINY)
+    run = await measure(["size"], folder=tmp_path, scale=TINY, keep=keep_nothing)
     run.write(tmp_path / "deep" / "figures.json")
     document = read(tmp_path / "deep" / "figures.json")
     assert document["short"] is True
