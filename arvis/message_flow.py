@@ -7,6 +7,7 @@ message: accept (and claim), finish (and claim), sent. A row first, an event sec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from arvis.agents import notices, turns
@@ -14,7 +15,7 @@ from arvis.agents.agent import is_turn
 from arvis.agents.turns import CancelledTurn, Ending
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
-from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
@@ -38,6 +39,7 @@ PATIENCE = 20
 LIMIT_SECONDS = 60
 #: How long a call waits whose budget is set aside for calls under way, in seconds.
 BUSY_SECONDS = 2
+BUSY = "budget"
 
 
 class MessageFlow:
@@ -176,7 +178,7 @@ def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
         case BudgetReached(budget=budget):
             return GiveUp(budget_reason(budget), f"{failure.what}; {failure.fix}")
         case BudgetBusy():
-            return NotBefore(BUSY_SECONDS, "budget")
+            return NotBefore(BUSY_SECONDS, BUSY)
     error = failure.error
     if error.kind is ProviderErrorKind.RATE_LIMIT:
         return NotBefore(max(error.retry_after or 0, LIMIT_SECONDS), "rate_limit")
@@ -258,21 +260,31 @@ def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
 
 
 def stop_turns(tx: Transaction, address: Address, by: str, now: int) -> list[CancelledTurn]:
-    """Cancel the turn that runs, or is the next to run, with each agent of this place; what waits behind it stays."""
-    conversations = tx.conversations.in_place(address)
-    for conversation in conversations:
-        if (head := tx.jobs.head_of_lane(conversation.lane)) is not None and head.execution_id is not None:
-            lifecycle.hold_children(tx, head.execution_id)
-    tx.jobs.lock([address.lane, *(conversation.lane for conversation in conversations)])
-    stopped = []
-    for conversation in conversations:
-        head = tx.jobs.head_of_lane(conversation.lane)
-        if head is not None and head.execution_id is not None:
-            stopped.append(turns.cancel_turn(tx, head.execution_id, by, now))
-    return stopped
+    """Cancel the turn that runs, or is the next to run, and those that wait for people, with each agent of this place;
+    what waits behind stays."""
+    lanes = [conversation.lane for conversation in tx.conversations.in_place(address)]
+    for execution_id in _stoppable(tx, lanes):
+        lifecycle.hold_children(tx, execution_id)
+    tx.jobs.lock([address.lane, *lanes])
+    return [turns.cancel_turn(tx, execution_id, by, now) for execution_id in _stoppable(tx, lanes)]
+
+
+def _stoppable(tx: Transaction, lanes: Sequence[str]) -> list[str]:
+    heads = [tx.jobs.head_of_lane(lane) for lane in lanes]
+    found = [head.execution_id for head in heads if head is not None and head.execution_id is not None]
+    found += [
+        wait.execution_id for lane in lanes for kind in PERSONAL_WAITS for wait in tx.waits.open_in_lane(lane, kind)
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:
-    seconds = (run_at - now) / 1000
-    if seconds >= PATIENCE:
-        turns.tell(tx, execution, notices.delayed(seconds, reason), now)
+    """One wait for a budget is short, but many may follow one another: they count in all."""
+    since = now
+    if reason == BUSY:
+        since = int(execution.state.get("waits_since", now))
+        execution = replace(execution, state={**execution.state, "waits_since": since})
+    if run_at - since >= PATIENCE * 1000:
+        turns.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
+    elif since == now and reason == BUSY:
+        tx.executions.save(execution)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from arvis.agents import turns
+from arvis.agents.rounds import TOOL_EFFECT
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
-from arvis.domain.executions import PERSONAL_WAITS, Answer, Wait, WaitKind
+from arvis.domain.executions import PERSONAL_WAITS, Answer, ExecutionStatus, Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import DeliveryState, Principal, PrincipalRole
 from arvis.graph import lifecycle
@@ -65,9 +66,9 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     job = _job(tx, job_id)
-    if job.status in LIVE and job.execution_id is not None:
+    if job.execution_id is not None and (job.status in LIVE or _sleeps(tx, job.execution_id)):
         turn = turns.cancel_turn(tx, job.execution_id, "an operator", now)
-        if turn.jobs:
+        if turn.jobs or turn.asked:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(
@@ -78,6 +79,12 @@ def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
         state = DeliveryState.UNKNOWN if interrupted else DeliveryState.FAILED
         tx.deliveries.set_state(delivery.id, state, now, error="cancelled")
     return CancelledTurn([], [job_id])
+
+
+def _sleeps(tx: Transaction, execution_id: str) -> bool:
+    """A turn that waits for people holds no job, and is not over."""
+    execution = tx.executions.get(execution_id)
+    return execution is not None and execution.status is ExecutionStatus.PAUSED
 
 
 def _delete(tx: Transaction, job_id: str) -> None:
@@ -94,12 +101,17 @@ def _answer(
         raise NotFound(f"There is no question {wait_id}")
     execution = tx.executions.get(wait.execution_id)
     asked_them = execution is not None and execution.principal_id == by.id and wait.kind is WaitKind.USER
-    allowed = approvers if wait.kind is WaitKind.APPROVAL else APPROVERS["operators"]
+    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
     if not asked_them and by.role not in allowed:
         raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(sorted(allowed, reverse=True))}")
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
+
+
+def _is_about_a_tool(wait: Wait) -> bool:
+    """Whether a yes makes a call of a tool: also that of one which may already have been made."""
+    return wait.kind is WaitKind.APPROVAL or (wait.subject or "").startswith(TOOL_EFFECT)
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.agents import Agent, Binding, Permission
-from arvis.domain.messages import IncomingMessage, PrincipalRole
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Transaction
 
 WEB = "web"
@@ -163,6 +163,12 @@ def permit(
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
     return None if over_web or bound_here or reason == "bot_assignment" else "not_bound"
+
+
+def reaches(sender: Sender, agent: Agent) -> bool:
+    """Whether one who is no owner may ask this agent over our own port, where it is not bound otherwise."""
+    question = IncomingMessage(Address(WEB, WEB, f"{DASHBOARD_AGENT}{agent.slug}"), "", sender, "")
+    return permit(question, agent, "dashboard_direct", PrincipalRole.MEMBER, None) is None
 
 
 def _key_reaches(agents: Sequence[str], agent: Agent) -> bool:

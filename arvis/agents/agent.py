@@ -6,31 +6,30 @@ prompt is built anew before every call, from rows that do not change while the t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-from arvis.agents import notices
+from arvis.agents import notices, rounds
 from arvis.agents.standing import Standing, load_standing, note_rests
 from arvis.agents.streaming import Coalescer
 from arvis.agents.tool_node import ToolNode, ToolRules
-from arvis.context import Prompt, build_prompt
+from arvis.context import Prompt, build_prompt, room_for_tools
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Spender
 from arvis.domain.runs import RunRequest, RunResult, Turn
-from arvis.domain.tools import ToolCall, ToolOutput
+from arvis.domain.tools import ToolSpec
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph, Next
+from arvis.graph.facts import Lasting
 from arvis.ports.store import Store
-from arvis.runner import Run, RunFailed, Runner
+from arvis.runner import RunFailed, Runner, Trail
 from arvis.runner.purse import Purse
-
-#: What is left of one output of a tool once a model has refused a prompt as too long, in characters.
-SHRUNK_OUTPUT = 4_000
 
 
 def agent_graph(*, store: Store, runner: Runner, purse: Purse, tools: ToolRules, reply_bytes: int) -> Graph:
@@ -61,19 +60,19 @@ class _Nodes:
         turn = await self._store.read(load_standing, context.execution)
         self._runner.learn(turn.rests)
         shrunk = bool(context.state.get("shrunk"))
-        if not shrunk and not context.state.get("rounds"):
+        if not shrunk and not rounds.count(context.state):
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        prompt = build_prompt(
-            turn.agent, turn.history, turn.current, rounds=rounds_of(context.state, shrunk=shrunk), shrunk=shrunk
-        )
-        return Next(_asked(turn, prompt), prompt=_measures(prompt))
+        room = room_for_tools(turn.agent, shrunk=shrunk)
+        tools = await self._rounds(context, room)
+        prompt = build_prompt(turn.agent, turn.history, turn.current, rounds=tools, shrunk=shrunk)
+        return Next({**_asked(turn, prompt), "room": room}, prompt=_measures(prompt))
 
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
         asked: Mapping[str, Any] = context.value
-        rounds = context.state.get("rounds", [])
-        off = len(rounds) >= self._tools.rounds or bool(context.state.get("looping"))
+        number = rounds.count(context.state)
+        off = number >= self._tools.rounds or bool(context.state.get("looping"))
         request = await self._request(context, off=off)
         try:
             answer = await context.once("model", partial(self._call, context, request))
@@ -83,8 +82,7 @@ class _Nodes:
             raise
         result = RunResult.from_json(answer)
         if result.calls and request.tools and not off:
-            calls = [call.to_json() for call in result.calls]
-            return Next(None, rounds=[*rounds, {"said": result.content, "calls": calls}])
+            return Next(None, **rounds.asked(number + 1, result.content, result.calls))
         if not result.content.strip():
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
         return End(replace(result, calls=()).to_json())
@@ -93,17 +91,24 @@ class _Nodes:
         asked: Mapping[str, Any] = context.value
         # A turn of an earlier version names no tools.
         offer = await self._tools.registry.offer(asked["agent"].get("tools", ()))
-        rounds = rounds_of(context.state, shrunk=bool(context.state.get("shrunk")))
+        tools = await self._rounds(context, asked.get("room", 0))
         return RunRequest(
             system=asked["system"],
-            turns=(*(Turn(role, content) for role, content in asked["turns"]), *rounds),
+            turns=(*(Turn(role, content) for role, content in asked["turns"]), *tools),
             model=None,
             agent_name=asked["agent"]["name"],
             max_bytes=self._reply_bytes,
-            tools=() if off and not rounds else offer.specs,
+            tools=() if off and not tools else _with_used(offer.specs, tools),
             tools_off=off,
             conversation=context.state["conversation"],
         )
+
+    async def _rounds(self, context: NodeContext, room: int) -> tuple[Turn, ...]:
+        """The rounds of tools so far, in the form of a prompt, within so many tokens."""
+        if not rounds.count(context.state):
+            return ()
+        found = await self._store.read(rounds.load_rounds, context.execution, self._tools.secrets.open)
+        return rounds.turns_of(found, room)
 
     async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
         asked: Mapping[str, Any] = context.value
@@ -112,21 +117,23 @@ class _Nodes:
         model, fallbacks = asked["agent"]["model"], asked["agent"].get("fallbacks", ())
         estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
         spender = Spender(**{**asked["spender"], "job_id": context.job_id, "visit": context.visit})
-        await self._purse.open(spender, estimate)
+        trail = Trail()
         try:
-            run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=coalescer.add)
-        except RunFailed as failed:
-            self._keep(context, spender, estimate, failed)
+            await self._purse.open(spender, estimate)
+            run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=coalescer.add, trail=trail)
+        except RunFailed:
+            self._keep(context, spender, estimate, trail)
             raise
         finally:
             coalescer.close()
-        self._keep(context, spender, estimate, run)
+        self._keep(context, spender, estimate, trail)
         return run.result.to_json()
 
-    def _keep(self, context: NodeContext, spender: Spender, estimate: int, run: Run | RunFailed) -> None:
+    def _keep(self, context: NodeContext, spender: Spender, estimate: int, trail: Trail) -> None:
         """The receipts of all tries, and what became known of the accounts."""
-        context.record(note_rests, run.rests)
-        context.record(self._purse.close, spender, estimate, run.calls)
+        context.record(note_rests, tuple(trail.rests))
+        close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls))
+        context.facts.append(Lasting(close))
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -139,16 +146,12 @@ def is_turn(execution: Execution) -> bool:
     return "conversation" in execution.state
 
 
-def rounds_of(state: Mapping[str, Any], *, shrunk: bool = False) -> tuple[Turn, ...]:
-    """What the model asked of tools in this turn and what they gave, as turns of the prompt."""
-    turns: list[Turn] = []
-    for each in state.get("rounds", ()):
-        calls = tuple(ToolCall.from_json(call) for call in each["calls"])
-        outputs = tuple(ToolOutput.from_json(output) for output in each.get("outputs", ()))
-        if shrunk:
-            outputs = tuple(replace(output, content=output.content[:SHRUNK_OUTPUT]) for output in outputs)
-        turns += [Turn("assistant", each["said"], calls=calls), Turn("user", "", outputs=outputs)]
-    return tuple(turns)
+def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
+    """A tool that was used in this turn stays named although it is gone: vendors refuse a call of what they do not
+    know."""
+    used = {call.name for turn in turns for call in turn.calls} - {spec.name for spec in specs}
+    gone = [ToolSpec(name, "This tool is not there any more.", {"type": "object"}) for name in sorted(used)]
+    return (*specs, *gone)
 
 
 def _asked(turn: Standing, prompt: Prompt) -> dict[str, Any]:

@@ -34,6 +34,12 @@ _FAILURES = {
     },
 }
 
+#: Of a delay, by the reason of the job that waits.
+_CAUSES = {
+    "rate_limit": "The model takes no more questions just now",
+    "budget": "What may be spent just now is set aside for other answers",
+}
+
 
 def no_answer(agent: str) -> str:
     """Instead of a model's words when it has none."""
@@ -56,5 +62,5 @@ def delayed(seconds: float, reason: str) -> str:
     """Said once when an answer takes long."""
     minutes = max(1, round(seconds / 60))
     when = "in about a minute" if minutes == 1 else f"in about {minutes} minutes"
-    cause = "The model takes no more questions just now" if reason == "rate_limit" else "The model does not answer"
+    cause = _CAUSES.get(reason, "The model does not answer")
     return f"{cause}. I will try again {when}; your message is not lost."

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arvis.agents import tool_use
+from arvis.agents import rounds, tool_use
+from arvis.agents.asking import fingerprint, question, verdict_of
 from arvis.agents.standing import Standing, load_standing
 from arvis.agents.tool_use import CallRunner, Planned
 from arvis.domain.executions import WaitKind
@@ -16,6 +17,7 @@ from arvis.domain.messages import Address
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Next, Pause
+from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.registry import Registry
@@ -23,16 +25,19 @@ from arvis.tools.registry import Registry
 #: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
 APPROVE, REJECT = "approve", "reject"
 
+TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
+
 
 @dataclass(frozen=True, slots=True)
 class ToolRules:
     """How agents may use tools. `sessions` is the folder in which every conversation has its own; `timezone` the
     daemon's; a turn has so many `rounds`, a call takes at most `seconds`; an approval may take `approval_ms`, and
-    then counts as `on_expiry`."""
+    then counts as `on_expiry`; `secrets` keeps the outputs of sensitive tools."""
 
     registry: Registry
     permit: Callable[[Tool], Permit]
     sessions: Path
+    secrets: SecretBox
     timezone: str = "UTC"
     rounds: int = 5
     seconds: float = 600.0
@@ -48,40 +53,58 @@ class ToolNode:
     async def use_tools(self, context: NodeContext) -> Decision:
         """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
         turn = await self._store.read(load_standing, context.execution)
-        *before, last = context.state["rounds"]
-        earlier = [ToolCall.from_json(call) for each in before for call in each["calls"]]
-        offer = await self._rules.registry.offer(turn.agent.tools)
-        calls = [ToolCall.from_json(call) for call in last["calls"]]
-        planned = tool_use.plan(calls, earlier, offer, self._rules.permit)
+        number = rounds.count(context.state)
+        calls = rounds.calls_of(context.state, number)
+        earlier = [call for before in range(1, number) for call in rounds.calls_of(context.state, before)]
+        planned = await self._plan(turn, calls, earlier)
         verdicts = self._verdicts(context, planned)
-        if (asked := _unasked(planned, verdicts)) is not None:
-            return self._ask(context, turn, planned[asked], verdicts)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
-        caller = self._caller(context, turn)
-        outputs = await CallRunner(caller=caller, once=context.once, timeout=self._rules.seconds).run(planned)
+        for index in _to_ask(planned, context):
+            if (text := _question(planned[index], turn)) is not None:
+                return self._ask(context, text, verdicts, {"call": index, "hash": _hash(planned[index])})
+            planned[index] = planned[index].refused(TOO_LONG)
+        runner = CallRunner(
+            context=context,
+            caller=self._caller(context, turn, number),
+            seal=self._rules.secrets.seal,
+            timeout=self._rules.seconds,
+        )
+        outputs = await runner.run(planned)
+        context.keep_outcomes()
         context.record(_note_tools, context.execution.id, planned, outputs, context.now())
-        done = {**last, "outputs": [output.to_json() for output in outputs]}
-        looping = bool(context.state.get("looping")) or tool_use.loops(planned, earlier)
-        return Next(None, rounds=[*before, done], looping=looping, verdicts={})
+        refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
+        looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
+        changes = rounds.made(number, context.place, refused)
+        return Next(None, looping=looping, verdicts={}, asking=None, **changes)
+
+    async def _plan(self, turn: Standing, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
+        offer = await self._rules.registry.offer(turn.agent.tools)
+        planned = tool_use.plan(calls, earlier, offer, self._rules.permit)
+        if turn.agent.active:
+            return planned
+        return [each.refused("This agent is paused: its tools are not used.") for each in planned]
 
     def _verdicts(self, context: NodeContext, planned: Sequence[Planned]) -> dict[str, Any]:
-        """What people said so far, by the number of the call. An answer is about the first call that had none."""
+        """What people said so far, by the number of the call. An answer counts for the call that was asked about, and
+        only while it is still the same."""
         verdicts = dict(context.state.get("verdicts", {}))
-        asked = _unasked(planned, verdicts)
-        if context.answer is not None and asked is not None:
-            verdicts[str(asked)] = tool_use.verdict_of(context.answer, on_expiry=self._rules.on_expiry)
-        return verdicts
+        asking = context.state.get("asking")
+        if context.answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
+            return verdicts
+        given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        return {**verdicts, str(asking["call"]): given}
 
-    def _ask(self, context: NodeContext, turn: Standing, planned: Planned, verdicts: Mapping[str, Any]) -> Decision:
+    def _ask(self, context: NodeContext, text: str, verdicts: Mapping[str, Any], asking: Mapping[str, Any]) -> Decision:
         return Pause(
             WaitKind.APPROVAL,
-            tool_use.question(planned, turn.agent.name, turn.current[-1].user_name or "somebody"),
+            text,
             until=context.now() + self._rules.approval_ms,
             choices=(APPROVE, REJECT),
             verdicts=dict(verdicts),
+            asking=dict(asking),
         )
 
-    def _caller(self, context: NodeContext, turn: Standing) -> Caller:
+    def _caller(self, context: NodeContext, turn: Standing, number: int) -> Caller:
         conversation = str(context.state["conversation"])
         return Caller(
             agent=turn.agent,
@@ -89,16 +112,35 @@ class ToolNode:
             conversation_id=conversation,
             execution_id=context.execution.id,
             address=Address.from_json(context.state["address"]),
-            call_id=f"{context.execution.id}-{len(context.state['rounds'])}",
+            call_id=f"{context.execution.id}-{number}",
             workspace=self._rules.sessions / conversation / "workspace",
             timezone=turn.agent.timezone or self._rules.timezone,
         )
 
 
-def _unasked(planned: Sequence[Planned], verdicts: Mapping[str, Any]) -> int | None:
-    """The first call that needs a person's word and has none."""
-    waiting = (index for index, each in enumerate(planned) if each.permit is Permit.ASK and str(index) not in verdicts)
-    return next(waiting, None)
+def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
+    """The calls that need a person's word and have none; one that was made already needs none any more."""
+    waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
+    return [index for index in waiting if not _on_record(context, index, planned)]
+
+
+def _question(planned: Planned, turn: Standing) -> str | None:
+    newest = turn.current[-1]
+    return question(
+        planned.call,
+        tool=planned.name,
+        agent=turn.agent.name,
+        asker=newest.user_name or "somebody",
+        user_id=newest.principal_id or "unknown",
+    )
+
+
+def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> bool:
+    return context.known(rounds.effect_name(index, planned[index].call)) is not None
+
+
+def _hash(planned: Planned) -> str:
+    return fingerprint(planned.call, planned.name)
 
 
 def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
@@ -111,5 +153,5 @@ def _note_tools(
     """A line in the timeline for each call."""
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each, output in zip(planned, outputs, strict=True):
-        name = each.tool.spec.name if each.tool else each.call.name
-        tx.timeline.note(asked, "tool", {"tool": name, "failed": output.failed, "output": output.content[:200]}, now)
+        said = "(not shown)" if output.sealed else output.content[:200]
+        tx.timeline.note(asked, "tool", {"tool": each.name, "failed": output.failed, "output": said}, now)

@@ -7,15 +7,16 @@ that must not be repeated becomes a question of the engine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
+from arvis.agents.rounds import cut, effect_name, output_of
 from arvis.domain.errors import ArvisError, ToolError
-from arvis.domain.executions import Answer
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
+from arvis.graph.context import NodeContext
 from arvis.ports.tool import Caller, Tool
 from arvis.tools.registry import Offer
 
@@ -24,30 +25,34 @@ log = structlog.get_logger(__name__)
 #: The same call so often in one turn is a loop (reliability.md H26): it is not made again, and the turn comes to its end.
 SAME_CALLS = 3
 
-#: What a model is given of one call, in characters; more is cut in the middle.
+#: So many calls of one reply are made.
+MOST_CALLS = 16
+
+#: How much a model is given of one call, in characters; more is cut in the middle.
 LONGEST_OUTPUT = 32_000
-
-#: How much of the arguments a person is shown before the decision, in characters.
-_SHOWN = 2_000
-
-Once = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A call and what is to happen with it: `tool` is None when it gets no further than `output`."""
+    """A call and what is to happen with it: `tool` is None when it gets no further than `refusal`. `note` stands before
+    its output."""
 
     call: ToolCall
     tool: Tool | None = None
     permit: Permit = Permit.NEVER
-    output: ToolOutput | None = None
+    refusal: str = ""
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.tool.spec.name if self.tool else self.call.name
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         return self.call.arguments or {}
 
     def refused(self, why: str) -> Planned:
-        return Planned(self.call, output=ToolOutput(self.call.id, why, failed=True))
+        return Planned(self.call, refusal=why)
 
 
 def plan(
@@ -56,16 +61,19 @@ def plan(
     """What is to happen with each call of a reply; `before` are the calls that the turn has already made."""
     made = [call.what for call in before]
     planned = []
-    for call in calls:
+    for index, call in enumerate(calls):
         made.append(call.what)
-        planned.append(_plan(call, made.count(call.what), offer, permit))
+        if index < MOST_CALLS:
+            planned.append(_plan(call, made.count(call.what), offer, permit))
+        else:
+            planned.append(Planned(call).refused(f"These are too many calls at once: {MOST_CALLS} are made."))
     return planned
 
 
-def loops(planned: Sequence[Planned], before: Sequence[ToolCall]) -> bool:
+def loops(calls: Sequence[ToolCall], before: Sequence[ToolCall]) -> bool:
     """Whether one of these is asked for again and again."""
-    made = [call.what for call in before] + [each.call.what for each in planned]
-    return any(made.count(each.call.what) >= SAME_CALLS for each in planned)
+    made = [call.what for call in [*before, *calls]]
+    return any(made.count(call.what) >= SAME_CALLS for call in calls)
 
 
 def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Permit]) -> Planned:
@@ -79,103 +87,100 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
         )
     if call.arguments is None:
         return planned.refused("The arguments are no JSON object. Write them as one.")
-    try:
-        tool.check(call.arguments)
-    except ToolError as wrong:
-        return planned.refused(wrong.what)
+    if (wrong := misfit(tool, call.arguments)) is not None:
+        return planned.refused(wrong)
     allowed = permit(tool)
     if allowed is Permit.NEVER:
         return planned.refused(f"The tool {tool.spec.name} must not be used here.")
     return Planned(call, tool, allowed)
 
 
-# -- a person's word ------------------------------------------------------------------------------------------
-
-
-def question(planned: Planned, agent_name: str, asker: str) -> str:
-    """What a person decides about: exactly what will run."""
-    name = planned.tool.spec.name if planned.tool else planned.call.name
-    asked = "\n".join(f"{key}: {value}" for key, value in planned.arguments.items())
-    shown = asked if len(asked) <= _SHOWN else f"{asked[:_SHOWN]}\n[… {len(asked) - _SHOWN} more characters]"
-    return f"{agent_name} wants to use the tool {name} for {asker}:\n{shown}"
+def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+    """Why the arguments cannot be used."""
+    try:
+        tool.check(arguments)
+    except ToolError as wrong:
+        return wrong.what
+    except Exception as defect:  # as in `CallRunner`: a tool may be anybody's code (ADR 0016)
+        log.exception("tool_failed", tool=tool.spec.name)
+        return f"Error: the tool failed ({type(defect).__name__})."
+    return None
 
 
 def decided(planned: Planned, verdict: Mapping[str, Any]) -> Planned:
     """The call after a person's word: as it is, with other arguments, or not at all."""
-    note = f" {verdict['note']}" if verdict.get("note") else ""
+    if planned.tool is None:
+        return planned
     match verdict["decision"]:
         case "approve":
             return replace(planned, permit=Permit.ALWAYS)
         case "edit":
-            return _edited(planned, verdict["arguments"] or {})
+            return _edited(planned, planned.tool, verdict["arguments"] or {})
         case "feedback" | "answer":
             return planned.refused(f"A person did not allow this call, and says: {verdict['text']}")
         case _:
+            note = f" {verdict['note']}" if verdict.get("note") else ""
             return planned.refused(f"A person did not allow this call.{note}")
 
 
-def verdict_of(answer: Answer, *, on_expiry: str) -> dict[str, Any]:
-    """What the answer to an approval decides; without one in time what the configuration says."""
-    if answer.expired:
-        return {"decision": on_expiry, "note": "Nobody answered in time."}
-    return dict(answer.value or {"decision": "reject"})
-
-
-def _edited(planned: Planned, arguments: Mapping[str, Any]) -> Planned:
-    if planned.tool is None:
-        return planned
-    try:
-        planned.tool.check(arguments)
-    except ToolError as wrong:
-        return planned.refused(f"A person changed the arguments to something that does not fit. {wrong.what}")
-    return replace(planned, call=replace(planned.call, arguments=dict(arguments)), permit=Permit.ALWAYS)
-
-
-# -- running them ---------------------------------------------------------------------------------------------
+def _edited(planned: Planned, tool: Tool, arguments: Mapping[str, Any]) -> Planned:
+    if (wrong := misfit(tool, arguments)) is not None:
+        return planned.refused(f"A person changed the arguments to something that does not fit. {wrong}")
+    call = replace(planned.call, arguments=dict(arguments))
+    note = f"[A person changed the arguments. This was called: {call.what}]\n"
+    return replace(planned, call=call, permit=Permit.ALWAYS, note=note)
 
 
 class CallRunner:
-    """Makes the calls of one reply for `caller`. `once` remembers each; one may take `timeout` seconds."""
+    """Makes the calls of one reply for `caller`, in the visit of `context`, which remembers each. One may take `timeout`
+    seconds; `seal` keeps secrets."""
 
-    def __init__(self, *, caller: Caller, once: Once, timeout: float) -> None:
+    def __init__(self, *, context: NodeContext, caller: Caller, seal: Callable[[str], str], timeout: float) -> None:
+        self._context = context
         self._caller = caller
-        self._once = once
+        self._seal = seal
         self._timeout = timeout
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
         """Make what may be made, and put together what the model is told, in the order of the calls. What must not be
-        repeated goes first and one by one, the rest at once."""
-        outputs = {index: each.output for index, each in enumerate(planned) if each.output is not None}
-        runs = [(index, each, each.tool) for index, each in enumerate(planned) if each.tool is not None]
-        for index, each, tool in runs:
-            if not tool.repeatable:
-                outputs[index] = await self._remembered(index, each, tool)
-        others = [(index, each, tool) for index, each, tool in runs if tool.repeatable]
-        calls = (self._remembered(index, each, tool) for index, each, tool in others)
-        results = await asyncio.gather(*calls, return_exceptions=True)
-        for (index, _, _), result in zip(others, results, strict=True):
+        repeated goes first and one by one, the rest at once. What is on record counts, whatever became of its tool."""
+        outputs: dict[int, ToolOutput] = {}
+        others: list[int] = []
+        for index, each in enumerate(planned):
+            known = self._context.known(effect_name(index, each.call)) is not None
+            if known or (each.tool is not None and not each.tool.repeatable):
+                outputs[index] = await self._remembered(index, each)
+            elif each.tool is None:
+                outputs[index] = ToolOutput(each.call.id, each.refusal, failed=True)
+            else:
+                others.append(index)
+        calls = (self._remembered(index, planned[index]) for index in others)
+        for index, result in zip(others, await asyncio.gather(*calls, return_exceptions=True), strict=True):
             if isinstance(result, BaseException):
                 raise result
             outputs[index] = result
-        return [outputs[index] for index in sorted(outputs)]
+        return [outputs[index] for index in range(len(planned))]
 
-    async def _remembered(self, index: int, planned: Planned, tool: Tool) -> ToolOutput:
+    async def _remembered(self, index: int, planned: Planned) -> ToolOutput:
         async def call() -> dict[str, Any]:
-            return (await self._call(index, planned, tool)).to_json()
+            return (await self._call(index, planned)).to_json()
 
-        result = await self._once(f"tool {index + 1}: {tool.spec.name}", call, repeatable=tool.repeatable)
-        if result is None:
-            skipped = "It is not known whether this call happened, and a person said not to make it again."
-            return ToolOutput(planned.call.id, skipped, failed=True)
-        return ToolOutput.from_json(result)
+        name = effect_name(index, planned.call)
+        repeatable = planned.tool is None or planned.tool.repeatable
+        about = f"{planned.name} {planned.call.what.partition(' ')[2][:2_000]}"
+        result = await self._context.once(name, call, repeatable=repeatable, about=about)
+        return output_of(planned.call, None) if result is None else ToolOutput.from_json(result)
 
-    async def _call(self, index: int, planned: Planned, tool: Tool) -> ToolOutput:
+    async def _call(self, index: int, planned: Planned) -> ToolOutput:
+        tool = planned.tool
+        if tool is None:
+            return ToolOutput(planned.call.id, planned.refusal, failed=True)
         caller = replace(self._caller, call_id=f"{self._caller.call_id}-{index + 1}")
         try:
             async with asyncio.timeout(self._timeout):
                 content = await tool.call(planned.arguments, caller)
         except ToolError as failed:
-            return _failed(planned, _cut(failed.what))
+            return _failed(planned, failed.what)
         except TimeoutError:
             return _failed(planned, f"the tool gave no answer within {self._timeout:.0f} seconds.")
         except ArvisError:
@@ -183,15 +188,17 @@ class CallRunner:
         except Exception as defect:  # a tool may be anybody's code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
-        return ToolOutput(planned.call.id, _cut(content) or "(no output)")
+        text = planned.note + (clean(content) or "(no output)")
+        if tool.sensitive:
+            return ToolOutput(planned.call.id, self._seal(text), sealed=True)
+        return ToolOutput(planned.call.id, text)
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:
-    return ToolOutput(planned.call.id, f"Error: {why}", failed=True)
+    return ToolOutput(planned.call.id, f"{planned.note}Error: {clean(why)}", failed=True)
 
 
-def _cut(text: str) -> str:
-    if len(text) <= LONGEST_OUTPUT:
-        return text
-    half = LONGEST_OUTPUT // 2
-    return f"{text[:half]}\n[… {len(text) - LONGEST_OUTPUT} characters left out …]\n{text[-half:]}"
+def clean(text: str) -> str:
+    """What the store can hold, and no more than a model should read: without NUL and lone surrogates, cut in the
+    middle."""
+    return cut(text.replace("\0", "").encode("utf-8", "replace").decode(), LONGEST_OUTPUT)

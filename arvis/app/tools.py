@@ -48,6 +48,7 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             registry=Registry(sources=sources),
             permit=Policy(rules=config.approvals.policy).permit,
             sessions=base.folder.path / "sessions",
+            secrets=base.secrets,
             timezone=config.scheduler.timezone,
             rounds=config.limits.tool_rounds,
             approval_ms=config.approvals.deadline,

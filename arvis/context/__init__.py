@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from arvis.context.prompt import Prompt, build_prompt
+from arvis.context.prompt import Prompt, build_prompt, room_for_tools
 
-__all__ = ["Prompt", "build_prompt"]
+__all__ = ["Prompt", "build_prompt", "room_for_tools"]

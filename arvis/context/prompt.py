@@ -38,6 +38,11 @@ def usable_tokens(agent: Agent) -> int:
     return window - min(RESERVE, window // 4)
 
 
+def room_for_tools(agent: Agent, *, shrunk: bool = False) -> int:
+    """How many tokens the outputs of a turn's tools may take together: half of what there is."""
+    return usable_tokens(agent) // (4 if shrunk else 2)
+
+
 def build_prompt(
     agent: Agent,
     history: Sequence[HistoryLine],

@@ -79,15 +79,18 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a call of a tool gave, as text for the model. `failed`: the text says why there is nothing else."""
+    """What a call of a tool gave, as text for the model. `failed`: the text says why there is nothing else; `sealed`: only
+    the key of the secrets opens it."""
 
     call_id: str
     content: str
     failed: bool = False
+    sealed: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"callId": self.call_id, "content": self.content, "failed": self.failed}
+        fields = {"callId": self.call_id, "content": self.content, "failed": self.failed}
+        return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolOutput:
-        return cls(data["callId"], data["content"], data["failed"])
+        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False))

@@ -16,11 +16,13 @@ Fact = Callable[[Transaction], None]
 
 
 class EffectInterrupted(Exception):
-    """An effect that must not be repeated was begun by a process that died: it may have happened."""
+    """An effect that must not be repeated was begun by a process that died: it may have happened. `about` says to people
+    what it would have done."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, about: str = "") -> None:
         super().__init__(name)
         self.name = name
+        self.about = about
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class NodeContext:
         self.facts: list[Fact] = []
         #: The same when this visit is made again after a crash, and no other's.
         self.visit = f"{cursor_id}-{visit}"
+        self.place = (cursor_id, visit)
         self.unkept: list[Effect] = []
         self._cursor_id = cursor_id
         self._visit = visit
@@ -71,7 +74,9 @@ class NodeContext:
         self._going = 0
         self.now = now
 
-    async def once(self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True) -> Any:
+    async def once(
+        self, name: str, effect: Callable[[], Awaitable[Any]], *, repeatable: bool = True, about: str = ""
+    ) -> Any:
         """The result (plain JSON) of an outside effect that a re-run does not repeat.
 
         A repeatable effect's result becomes durable before the next effect begins, or with the step; one that is
@@ -82,8 +87,8 @@ class NodeContext:
         if known is not None and known.state is EffectState.FINISHED:
             return known.result
         if known is not None:
-            raise EffectInterrupted(name)
-        await self._keep_last()
+            raise EffectInterrupted(name, about)
+        await self.keep_last()
         self.called_outside = True
         if not repeatable:
             async with self._keeping:
@@ -95,8 +100,17 @@ class NodeContext:
             self._going -= 1
         self.unkept.append(self._effect(name, EffectState.FINISHED, result))
         if not repeatable or self._going:
-            await self._keep_last()
+            await self.keep_last()
         return result
+
+    def known(self, name: str) -> Effect | None:
+        """What is known of an effect of this visit, on record or just ended."""
+        return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
+
+    def keep_outcomes(self) -> None:
+        """Let the results of this visit's effects stay on record after its step."""
+        for effect in self.unkept:
+            self.record(_put, effect)
 
     def record(
         self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
@@ -108,7 +122,8 @@ class NodeContext:
 
         self.facts.append(fact)
 
-    async def _keep_last(self) -> None:
+    async def keep_last(self) -> None:
+        """Make durable what ended and is not yet."""
         async with self._keeping:
             while self.unkept:
                 last = self.unkept[0]
@@ -117,3 +132,7 @@ class NodeContext:
 
     def _effect(self, name: str, state: EffectState, result: Any) -> Effect:
         return Effect(self.execution.id, self._cursor_id, self._visit, name, state, result, self.now())
+
+
+def _put(tx: Transaction, effect: Effect) -> None:
+    tx.executions.put_effect(effect)

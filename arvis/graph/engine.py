@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,6 +28,9 @@ from arvis.ports.store import Store, Transaction
 
 #: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
 Closing = Callable[[Transaction, int], None]
+#: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
+LAST_SECONDS = 2.0
+
 #: Asked once, outside the commit, what is to be committed with this end.
 Conclude = Callable[[Execution], Closing]
 
@@ -146,14 +150,17 @@ class Engine:
         for effect in memory.skipped:
             context.record(_keep_effect, effect)
         decision: Decision | None = None
+        patience: float | None = None
         try:
             decision = await self._decide(progress, cursor, context)
         except EffectInterrupted as interrupted:
-            decision = questions.about_effect(interrupted.name)
+            decision = questions.about_effect(interrupted.name, interrupted.about)
+        except asyncio.CancelledError:
+            patience = LAST_SECONDS
+            raise
         finally:
-            # A visit that is cut short still keeps what it learnt: what it spent is spent.
-            if decision is None and context.facts:
-                await self._store.write(_run_facts, context.facts)
+            if decision is None:
+                await self._cut_short(context, patience)
         if isinstance(decision, Pause | Call):
             # The visit goes on after the answer, and must find what it already did.
             for effect in context.unkept:
@@ -168,6 +175,15 @@ class Engine:
         if questions.starts_over(cursor, progress.asked):
             return Goto(graph.start)
         return questions.about_lost_step(graph, cursor.node)
+
+    async def _cut_short(self, context: NodeContext, seconds: float | None) -> None:
+        """Keep what a visit learnt that gave no decision: what it spent is spent, what it did is done. Within so many
+        seconds, where somebody waits for its end."""
+        with suppress(LeaseLost, TimeoutError):
+            async with asyncio.timeout(seconds):
+                if context.facts:
+                    await self._store.write(_run_facts, context.facts)
+                await context.keep_last()
 
     def _emit(self, event: Event) -> None:
         self._bus.publish(event)
@@ -198,12 +214,25 @@ class Engine:
         self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
     ) -> None:
         asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
-        stopped = await self._store.write(_commit, job, progress, closing=closing, effect=effect, now=self._clock.now())
+        now = self._clock.now()
+        try:
+            stopped = await self._store.write(_commit, job, progress, closing=closing, effect=effect, now=now)
+        except (LeaseLost, asyncio.CancelledError):
+            # Cancelled in the middle: nobody knows whether it was made, and what lasts may be written twice.
+            await self._write_last(progress.lasting)
+            raise
         progress.written()
         for job_id in stopped:
             self._bus.publish(JobSettled(job_id, "cancelled"))
         for wait in asked:
             self._bus.publish(ExecutionPaused(progress.execution.id, wait.id, wait.prompt))
+
+    async def _write_last(self, facts: list[Fact]) -> None:
+        """Outside any step, which others may be waiting for the end of."""
+        if facts:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_SECONDS):
+                    await self._store.write(_run_facts, facts)
 
     async def _keep(self, job: Job, progress: Progress, effect: Effect) -> None:
         """The effect, and before it the way to where it happened."""

@@ -79,6 +79,7 @@ def fail(tx: Transaction, execution_id: str, error: str, now: int) -> None:
     execution = tx.executions.get(execution_id)
     if execution is not None and execution.status in LIVE:
         tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
+        tx.spending.release_all(execution_id)
         answer_parent(tx, replace(execution, status=ExecutionStatus.FAILED, error=error), now)
 
 
@@ -100,6 +101,8 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
     cancelled = [job.id for job in tx.jobs.live_of_execution(execution_id) if tx.jobs.cancel(job.id, now) is not None]
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
+    # What its calls set aside must hold up nobody; what they cost is booked when they end.
+    tx.spending.release_all(execution_id)
     cancelled += end_branches(tx, execution_id, now)
     answer_parent(tx, replace(execution, status=ExecutionStatus.CANCELLED), now)
     return cancelled

@@ -22,6 +22,7 @@ from arvis.domain.executions import (
 from arvis.domain.jobs import NewJob
 from arvis.graph.context import Fact
 from arvis.graph.decisions import Again, Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.graph.facts import Lasting
 from arvis.ports.store import Transaction
 
 
@@ -66,6 +67,11 @@ class Progress:
     def has_asked(self) -> bool:
         """Whether questions or children of this execution may still be open when it ends."""
         return bool(self.asked) or self._asking
+
+    @property
+    def lasting(self) -> list[Fact]:
+        """Of the facts for the next commit, those that hold even if it is not made."""
+        return [fact for fact in self._facts if isinstance(fact, Lasting)]
 
     def learn(self, facts: Sequence[Fact]) -> None:
         """Facts for the next commit that belong to no decision."""

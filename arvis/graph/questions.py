@@ -22,10 +22,11 @@ LOOK_AGAIN, START_OVER = "look again", "start over"
 _STEP = "step:"
 
 
-def about_effect(name: str) -> Pause:
+def about_effect(name: str, about: str = "") -> Pause:
+    what = f"{about}\n\n" if about else ""
     return Pause(
         WaitKind.REVIEW,
-        f"“{name}” was begun when the process died: it may already have happened. Run it again, or skip it?",
+        f"{what}“{name}” was begun when the process died: it may already have happened. Run it again, or skip it?",
         choices=(RUN_AGAIN, SKIP),
         subject=name,
     )

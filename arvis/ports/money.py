@@ -28,11 +28,15 @@ class Spending(Protocol):
         """What is set aside in a pot and has not expired, without the reservation of this execution and visit."""
         ...
 
-    def reserve(self, pots: Sequence[Pot], execution_id: str, visit: str, micros: int, expires_at: int) -> None:
-        """Set aside in each pot, in the place of what this visit had set aside before."""
+    def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
+        """Set aside so much in each pot, in the place of what this visit had set aside before."""
         ...
 
     def release(self, execution_id: str, visit: str) -> None: ...
+
+    def release_all(self, execution_id: str) -> None:
+        """Of every visit of an execution."""
+        ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
         """Delete up to `limit` rows each of: turns that began before the first one to stay, days of agents and people

@@ -49,6 +49,12 @@ class Tool(Protocol):
         """Whether a call whose result was lost may be made again without asking anybody."""
         ...
 
+    @property
+    def sensitive(self) -> bool:
+        """Whether its outputs are secrets: kept sealed, shown nowhere, and given to a model only once a person allowed
+        it or a rule does."""
+        ...
+
     def check(self, arguments: Mapping[str, Any]) -> None:
         """Raises `ToolError` when the arguments do not fit the schema; runs nothing."""
         ...

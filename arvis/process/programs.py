@@ -10,17 +10,16 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import Any
 
 from arvis.domain.errors import ToolError
 from arvis.ports.sandbox import PROGRAM_MISSING, Finished, Task
+from arvis.process.programs_start import Bounds, Lifeline, start_guarded
 
-_GUARD = Path(__file__).with_name("programs_guard.py")
+_PRIVATE_UMASK = 0o077
 _PIECE = 65_536
 _SLICE = 8_192
 
@@ -51,8 +50,8 @@ async def run_guarded(
     """Run `argv`, with all else as the task says; it inherits the `descriptors`. Raises `ToolError` when it cannot be
     started, and whatever `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
-    with closing(_Lifeline()) as lifeline:
-        process = await _start(argv, task, lifeline.end, descriptors)
+    with closing(Lifeline()) as lifeline:
+        process = await _start(argv, task, lifeline, descriptors)
         talk = _talk(process, task.stdin, out, err)
         try:
             _, late = await asyncio.wait(talk, timeout=task.timeout, return_when=asyncio.FIRST_EXCEPTION)
@@ -66,32 +65,16 @@ async def run_guarded(
     return Finished(code, bytes(out.data), bytes(err.data), timed_out=bool(late), truncated=out.cut or err.cut)
 
 
-class _Lifeline:
-    """A pipe whose far `end` a guard inherits; it reads the end of it when this process closes it or dies."""
-
-    def __init__(self) -> None:
-        self.end, self._held = os.pipe()
-
-    def close(self) -> None:
-        for descriptor in (self.end, self._held):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self.end = self._held = -1
-
-
-async def _start(argv: Sequence[str], task: Task, lifeline: int, descriptors: Sequence[int]) -> Process:
-    guard = [sys.executable, "-I", "-S", "-B", str(_GUARD), str(lifeline), str(task.memory), str(MAX_PROCESSES)]
+async def _start(argv: Sequence[str], task: Task, lifeline: Lifeline, descriptors: Sequence[int]) -> Process:
     try:
-        return await asyncio.create_subprocess_exec(
-            *guard,
-            *argv,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=task.folder,
-            env=dict(task.environment),
-            start_new_session=True,
-            pass_fds=(lifeline, *descriptors),
+        return await start_guarded(
+            argv,
+            lifeline,
+            environment=task.environment,
+            bounds=Bounds(task.memory, MAX_PROCESSES),
+            folder=task.folder,
+            descriptors=descriptors,
+            umask=_PRIVATE_UMASK,
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in an argument
         raise ToolError("The program could not be started.", why=str(error)) from None

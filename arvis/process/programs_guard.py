@@ -1,8 +1,9 @@
 """Stands between the daemon and a program that it runs, as a process of its own, and leaves nobody behind.
 
 Run as a script: `programs_guard.py LIFELINE MEMORY PROCESSES PROGRAM ARGUMENTS…`. LIFELINE is the descriptor of a pipe
-that the daemon holds open at the other end: when the daemon closes it or dies, everything is ended. What the program
-starts stays below this process even when it forks away, for orphans come to their nearest subreaper (prctl(2)).
+that the daemon holds open at the other end: when the daemon closes it or dies, everything is ended, and a byte in it is
+passed on as SIGTERM. MEMORY and PROCESSES are bounds of all together; 0 is none. What the program starts stays below
+this process even when it forks away, for orphans come to their nearest subreaper (prctl(2)).
 It ends as the program ended. Standard library only, no other module of ours: it is started for every program.
 """
 
@@ -20,7 +21,6 @@ from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_PRIVATE_UMASK = 0o077
 _NOT_STARTED = 127
 
 #: Seconds between two looks at what all processes hold together, and between two sweeps at the end.
@@ -33,7 +33,6 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 def main(lifeline: int, memory: int, processes: int, argv: list[str]) -> int:
     """The wait status of the program, or of its violent end."""
     os.set_inheritable(lifeline, False)
-    os.umask(_PRIVATE_UMASK)
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_IGN)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -71,13 +70,17 @@ def _watch(child: int, lifeline: int, memory: int, processes: int) -> int:
     status = _reaped(child)
     look = time.monotonic() + _LOOK
     while status is None:
-        ready, _, _ = select.select([lifeline, waking], [], [], max(0.0, look - time.monotonic()))
+        pause = max(0.0, look - time.monotonic()) if memory or processes else None
+        ready, _, _ = select.select([lifeline, waking], [], [], pause)
         if lifeline in ready:
-            return signal.SIGKILL
+            if not os.read(lifeline, 4096):
+                return signal.SIGKILL
+            with suppress(OSError):
+                os.killpg(child, signal.SIGTERM)
         if waking in ready:
             os.read(waking, 4096)
         status = _reaped(child)
-        if status is None and time.monotonic() >= look:
+        if status is None and pause is not None and time.monotonic() >= look:
             if (excess := _excess(memory, processes)) is not None:
                 os.write(2, f"\nThe program was ended: {excess}.\n".encode())
                 return signal.SIGKILL
@@ -99,9 +102,9 @@ def _reaped(child: int) -> int | None:
 
 def _excess(memory: int, processes: int) -> str | None:
     below = list(_descendants())
-    if len(below) > processes:
+    if 0 < processes < len(below):
         return f"it had more than {processes} processes"
-    if sum(_held(pid) for pid in below) > memory:
+    if 0 < memory < sum(_held(pid) for pid in below):
         return f"its processes held more than {memory // 1_048_576} MiB of memory"
     return None
 

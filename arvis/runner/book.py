@@ -18,8 +18,8 @@ from arvis.domain.runs import Account
 from arvis.ports.bus import Bus
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
+from arvis.runner.attempt import RunFailed
 from arvis.runner.choice import DEMO
-from arvis.runner.runner import RunFailed
 
 log = logging.getLogger(__name__)
 

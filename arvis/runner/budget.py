@@ -2,7 +2,8 @@
 
 A call that fits into every limit may be made at once. When it does not fit because of calls in flight, the caller tries
 again soon; when nothing is in flight and something is left, it may be made all the same: so the overspend of a limit is
-one call at most, and what is left is never lost to an estimate that was too careful.
+one call at most, and what is left is never lost to an estimate that was too careful. The credit of a prepaid client is
+a limit, too: what is set aside there is what the turn will be charged. Between the calls of a turn nothing is set aside.
 
 Scripts over a transaction. The pots of a call are held in their order, so that two calls never wait for one another.
 """
@@ -97,8 +98,8 @@ def reserve(
     tx: Transaction, spender: Spender, estimate_micros: int, limits: SpendingLimits, now: int
 ) -> Reserved | OverBudget | Busy:
     """Whether a call may be made that costs at most this. What is set aside is released by `settle`, takes the place of
-    what the same visit had set aside before, and expires. For a call without a price nothing is written, but that a
-    stranger's turn is counted."""
+    what the same visit had set aside before, and expires. For a call without a price nothing is written, but what a
+    prepaid client pays for the turn, and that a stranger's turn is counted."""
     client = tx.clients.get(spender.client_id) if spender.client_id is not None else None
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
@@ -106,7 +107,7 @@ def reserve(
     limited = _limited(pots, limits, client) if estimate_micros else {}
     counting = spender.stranger and Budget.PRINCIPAL in pots
     # All that may be written is held at once, for only then there is one order.
-    spent = tx.spending.hold(sorted(pots.values() if counting else limited))
+    spent = tx.spending.hold(sorted({*(pots.values() if counting else limited), *_credit_pots(client)}))
     turns = _stranger_refusal(pots, spent, limits, now) if counting else None
     refused = turns or _used_up(limited, spent, limits.zone, now)
     if refused is not None:
@@ -114,11 +115,24 @@ def reserve(
     left = {pot: limit - spent[pot].micros - estimate_micros for pot, limit in limited.items()}
     if (busy := _crowded(tx, left, spender, now)) is not None:
         return busy
-    if limited:
-        tx.spending.reserve(sorted(limited), spender.execution_id, spender.visit, estimate_micros, now + RESERVATION_MS)
+    credit = _credit(tx, client, spender, estimate_micros, now)
+    if isinstance(credit, OverBudget | Busy):
+        return credit
+    if amounts := {**dict.fromkeys(limited, estimate_micros), **credit}:
+        tx.spending.reserve(amounts, spender.execution_id, spender.visit, now + RESERVATION_MS)
     if counting and not spent[pots[Budget.TURN]].turns:
         _book(tx, pots, Spent(turns=1))
     return Reserved(estimate_micros)
+
+
+def refusal_of_stranger(tx: Transaction, spender: Spender, limits: SpendingLimits, now: int) -> OverBudget | None:
+    """For a call without a price: whether this stranger has asked enough today. Reads only, because the turn is counted by
+    `settle`: turns that run at the same moment may together pass the limit."""
+    pots = spender.pots(limits.zone, now)
+    if not spender.stranger or Budget.PRINCIPAL not in pots:
+        return None
+    asked = {pots[budget]: tx.spending.get(pots[budget]) for budget in (Budget.PRINCIPAL, Budget.TURN)}
+    return _stranger_refusal(pots, asked, limits, now)
 
 
 def _refusal_of(client: Client) -> OverBudget | None:
@@ -170,6 +184,30 @@ def _crowded(tx: Transaction, left: Mapping[Pot, int], spender: Spender, now: in
     return None
 
 
+def _credit_pots(client: Client | None) -> list[Pot]:
+    """Where the credit of a client who pays in advance is set aside; nothing is ever booked there."""
+    prepaid = client is not None and client.plan is ClientPlan.PREPAID
+    return [Pot(Budget.CREDIT, "", client.id)] if client is not None and prepaid else []
+
+
+def _credit(
+    tx: Transaction, client: Client | None, spender: Spender, estimate_micros: int, now: int
+) -> Mapping[Pot, int] | OverBudget | Busy:
+    """What is to be set aside of a credit: the price of the turn with all its calls so far, for it is charged at its
+    end."""
+    if client is None or not (pots := _credit_pots(client)):
+        return {}
+    aside = tx.spending.reserved(pots[0], now, but=(spender.execution_id, spender.visit))
+    # Read behind what is set aside: a charge that others commit in between then counts twice rather than never.
+    balance = (tx.clients.get(client.id) or client).balance
+    so_far = tx.spending.get(Pot(Budget.TURN, "", spender.turn)).micros
+    left = balance - (client.price_of(so_far) - client.price_of(0))
+    if left <= 0:
+        return OverBudget(Budget.CREDIT, 0, -left, None)
+    price = client.price_of(so_far + estimate_micros)
+    return Busy(Budget.CREDIT) if aside > max(0, balance - price) else {pots[0]: price}
+
+
 def _opens_at(budget: Budget, zone: str, now: int) -> int | None:
     match budget:
         case Budget.DAY | Budget.AGENT | Budget.PRINCIPAL:
@@ -192,14 +230,15 @@ def settle(
     *,
     reserved: bool = True,
 ) -> int:
-    """Keep the receipts, book what they cost, and release what was set aside. A receipt is booked once, however often
-    this is run. `reserved`: whether something was set aside. Returns what was booked."""
+    """Keep the receipts, book what they cost, count the turn of a stranger, and release what was set aside. A receipt is
+    booked once, however often this is run. `reserved`: whether something was set aside. Returns what was booked."""
     new = [call for call in calls if _keep(tx, spender, call)]
     if reserved:
         tx.spending.release(spender.execution_id, spender.visit)
     cost = sum(call.cost_micros for call in new)
-    if cost:
-        pots = spender.pots(limits.zone, now)
+    pots = spender.pots(limits.zone, now)
+    asked = spender.stranger and bool(calls) and not tx.spending.get(pots[Budget.TURN]).turns
+    if cost or asked:
         held = tx.spending.hold(sorted(pots.values()))
         turns = 0 if held[pots[Budget.TURN]].turns else 1
         _book(tx, pots, Spent(cost, sum(call.cost_micros > 0 for call in new), turns))
@@ -228,6 +267,7 @@ _NAMES = {
     Budget.DAY: ("The budget of the day", "budgets.daily_usd"),
     Budget.AGENT: ("The agent's budget of the day", "budgets.per_agent_daily_usd"),
     Budget.PRINCIPAL: ("This person's budget of the day", "budgets.per_principal_daily_usd"),
+    Budget.CREDIT: ("The client's credit", ""),
     Budget.CLIENT: ("The client's budget of the month", "budgets.per_client_monthly_usd, or the client's own limit"),
     Budget.TURN: ("The budget of one turn", "budgets.per_turn_usd"),
 }

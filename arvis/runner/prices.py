@@ -94,7 +94,7 @@ def prompt_tokens(request: RunRequest) -> int:
     texts = [request.system, *(text for turn in request.turns for text in _texts(turn))]
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     pictures = sum(len(turn.images) for turn in request.turns)
-    return sum(map(_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
+    return sum(map(text_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)
 
 
 def _texts(turn: Turn) -> Iterable[str]:
@@ -103,6 +103,7 @@ def _texts(turn: Turn) -> Iterable[str]:
     yield from (output.content for output in turn.outputs)
 
 
-def _tokens(text: str) -> int:
+def text_tokens(text: str) -> int:
+    """An upper estimate."""
     ascii_only = len(text.encode("ascii", "ignore"))
     return round(ascii_only / _CHARACTERS + 0.5) + len(text) - ascii_only

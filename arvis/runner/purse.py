@@ -22,6 +22,8 @@ class Purse:
         tried again in a second or two."""
         if self._asks(spender, estimate):
             await self._store.write(self._reserve, spender, estimate)
+        elif spender.stranger:
+            await self._store.read(self._judge_stranger, spender)
 
     def close(self, tx: Transaction, spender: Spender, estimate: int, calls: tuple[ModelCall, ...]) -> None:
         """Part of the commit that keeps what a call gave: its receipts and their cost."""
@@ -29,10 +31,15 @@ class Purse:
         budget.settle(tx, spender, self._limits, calls, self._clock.now(), reserved=reserved)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:
-        """What has no price and nobody counts needs no commit of its own."""
-        return estimate > 0 or spender.stranger or spender.client_id is not None
+        """What has no price and nobody pays for needs no commit of its own."""
+        return estimate > 0 or spender.client_id is not None
 
     def _reserve(self, tx: Transaction, spender: Spender, estimate: int) -> None:
         verdict = budget.reserve(tx, spender, estimate, self._limits, self._clock.now())
         if not isinstance(verdict, Reserved):
             raise budget.error_of(verdict, self._limits.zone)
+
+    def _judge_stranger(self, tx: Transaction, spender: Spender) -> None:
+        refusal = budget.refusal_of_stranger(tx, spender, self._limits, self._clock.now())
+        if refusal is not None:
+            raise budget.error_of(refusal, self._limits.zone)

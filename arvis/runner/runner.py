@@ -3,17 +3,21 @@
 The next account is asked at once; only when none is left does a run wait for what may pass by itself (1, 4 and 15 s
 with full jitter: reliability.md, decisions). It never writes the database: the receipts of all tries, and what became
 known of the accounts, go back to the caller, who commits them with the reply.
+
+Whoever asked a vendor pays, also for what was cut short: such a try is booked with an estimate of its tokens.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from arvis.domain.errors import TRANSIENT, ArvisError, ConfigError, ProviderError, ProviderErrorKind
+from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Provider, Providers, StreamingProvider
+from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, passes
 from arvis.runner.choice import Choice, candidates
 from arvis.runner.prices import Prices, estimate_micros
 from arvis.runner.rests import Rests
@@ -21,68 +25,15 @@ from arvis.runner.rests import Rests
 #: Upper ends of the waits before the second, third and fourth try, in seconds.
 RETRY_DELAYS = (1.0, 4.0, 15.0)
 
-#: A vendor that asks for a longer wait (seconds) is not waited for inside the run: the queue tries later.
-LONGEST_WAIT = 20.0
-
 OnText = Callable[[int, str], None]
 
 #: What another account would answer with as well.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A reply, the receipts of every try that led to it, the successful one last, and what became known of the
-    accounts on the way."""
-
-    result: RunResult
-    calls: tuple[ModelCall, ...]
-    rests: tuple[Rest, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Start:
-    """When a try began: on the wall clock in ms, and in seconds of the clock that measures durations."""
-
-    at: int
-    ticks: float
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """What one run has seen. `errors` holds the last error of each choice, `end` is when the run must be over."""
-
-    end: float
-    calls: list[ModelCall] = field(default_factory=list)
-    rests: list[Rest] = field(default_factory=list)
-    errors: dict[Choice, ProviderError] = field(default_factory=dict)
-
-    def passing(self) -> list[Choice]:
-        """Those to ask again, in order."""
-        return [choice for choice, error in self.errors.items() if _passes(error)]
-
-    def verdict(self, now: int) -> ProviderError:
-        """What the job should act upon: an error that may pass before a limit, and a limit before a refusal. A limit
-        lasts until the first account is back."""
-        errors = list(self.errors.values())
-        if passing := [error for error in errors if error.kind in TRANSIENT]:
-            return passing[-1]
-        limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
-        if not limits:
-            return errors[-1]
-        soonest = min(rest.until for rest in self.rests if rest.kind == ProviderErrorKind.RATE_LIMIT)
-        return ProviderError(ProviderErrorKind.RATE_LIMIT, limits[-1].what, retry_after=(soonest - now) / 1000)
-
-
-class RunFailed(ArvisError):
-    """No try gave a reply. `error` is what to act upon, `calls` the receipts of all tries, `rests` what became known of
-    the accounts."""
-
-    def __init__(self, error: ProviderError, calls: tuple[ModelCall, ...], rests: tuple[Rest, ...] = ()) -> None:
-        super().__init__(error.what, why=error.why, fix=error.fix, code=error.code)
-        self.error = error
-        self.calls = calls
-        self.rests = rests
+#: The error of the receipt of a try that the caller ended.
+CANCELLED = "cancelled"
+_CANCELLED_TEXT = "the call was ended before the answer was there"
+_ESTIMATED = " (tokens and cost are estimates)"
 
 
 class Runner:
@@ -122,24 +73,31 @@ class Runner:
         return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
 
     async def run(
-        self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = (), on_text: OnText
+        self,
+        request: RunRequest,
+        *,
+        model: str | None,
+        fallbacks: Sequence[str] = (),
+        on_text: OnText,
+        trail: Trail | None = None,
     ) -> Run:
         """One reply. `model` and `fallbacks` as an agent writes them: `provider/model`, or a bare name; None for the
         accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
-        Raises `RunFailed`. Cancellation ends the call in progress at once."""
-        attempt = _Attempt(end=self._clock.monotonic() + self._deadline)
+        Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
+        trail = Trail() if trail is None else trail
+        attempt = Attempt(self._clock.monotonic() + self._deadline, trail)
         asked = self._open(candidates(self._accounts(), model, fallbacks))
         for delay in (*RETRY_DELAYS, None):
             for choice in asked:
                 result = await self._try(choice, replace(request, model=choice.model), on_text, attempt)
                 if result is not None:
-                    return Run(result, tuple(attempt.calls), tuple(attempt.rests))
+                    return Run(result, tuple(trail.calls), tuple(trail.rests))
             asked = attempt.passing()
             wait = self._wait(attempt, delay)
             if not asked or wait is None:
                 break
             await self._clock.sleep(wait)
-        raise RunFailed(attempt.verdict(self._clock.now()), tuple(attempt.calls), tuple(attempt.rests))
+        raise RunFailed(attempt.verdict(self._clock.now()), tuple(trail.calls), tuple(trail.rests))
 
     def _open(self, choices: Sequence[Choice]) -> list[Choice]:
         """The choices to try, in order. Raises `RunFailed` when all rest."""
@@ -151,34 +109,40 @@ class Runner:
             raise RunFailed(error, ())
         return asked
 
-    async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: _Attempt) -> RunResult | None:
+    async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
-        started = _Start(at=self._clock.now(), ticks=self._clock.monotonic())
+        tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
         try:
-            result = await self._call(choice.account, request, on_text)
+            result = await self._call(tried, on_text)
         except ProviderError as error:
-            attempt.calls.append(self._receipt(choice, started, error=error))
+            trail.calls.append(self._failed(tried, error))
             if error.kind in HOPELESS:
-                raise RunFailed(error, tuple(attempt.calls), tuple(attempt.rests)) from error
+                raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
             attempt.errors[choice] = error
-            if not _passes(error):
-                attempt.rests.append(self._rests.refused(choice, error, self._clock.now(), asked=started.at))
+            if not passes(error):
+                trail.rests.append(self._rests.refused(choice, error, self._clock.now(), asked=tried.at))
             return None
-        attempt.calls.append(self._receipt(choice, started, result=result))
+        except asyncio.CancelledError:
+            trail.calls.append(self._failed(tried, None))
+            raise
+        trail.calls.append(self._receipt(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
-            attempt.rests.append(rest)
+            trail.rests.append(rest)
         return result
 
-    async def _call(self, account: Account, request: RunRequest, on_text: OnText) -> RunResult:
+    async def _call(self, tried: Try, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""
+        account = tried.choice.account
         provider = await self._provider(account)
         if provider not in self._streams:
             self._streams[provider] = provider if isinstance(provider, StreamingProvider) else None
+        tried.asked = True
         if (streaming := self._streams[provider]) is not None:
-            result = await streaming.stream(request, account, _with_offset(on_text))
+            result = await streaming.stream(tried.request, account, _with_offset(on_text, tried.pieces))
         else:
-            result = await provider.complete(request, account)
+            result = await provider.complete(tried.request, account)
         if not result.content.strip() and not result.calls:
+            tried.result = result if result.input_tokens else None
             # Providers from elsewhere may miss this rule, and a user must never get silence.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
         return result
@@ -191,52 +155,54 @@ class Runner:
             what = f"the account {account.name} cannot be used: {missing.what}"
             raise ProviderError(ProviderErrorKind.AUTH, what) from missing
 
-    def _wait(self, attempt: _Attempt, delay: float | None) -> float | None:
+    def _wait(self, attempt: Attempt, delay: float | None) -> float | None:
         """Seconds until the next round; None when there is none in this run."""
         if delay is None:
             return None
-        asked = max((error.retry_after or 0.0 for error in attempt.errors.values() if _passes(error)), default=0.0)
+        asked = max((error.retry_after or 0.0 for error in attempt.errors.values() if passes(error)), default=0.0)
         wait = max(asked, delay * self._random())
         return wait if self._clock.monotonic() + wait < attempt.end else None
 
-    def _receipt(
-        self, choice: Choice, started: _Start, *, result: RunResult | None = None, error: ProviderError | None = None
-    ) -> ModelCall:
-        account = choice.account
-        model = result.model if result else choice.model
-        tokens_in = (result.input_tokens if result else None) or 0
-        tokens_out = (result.output_tokens if result else None) or 0
-        cached, written = (result.cached_tokens, result.written_tokens) if result else (0, 0)
-        price = self._prices.of(account.provider, model)
+    def _failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
+        """The receipt of a try without an answer; without an error it was cancelled. What was refused at the door costs
+        nothing, and of what has no price nothing is estimated."""
+        kind, detail = (error.kind.value, error.what) if error else (CANCELLED, _CANCELLED_TEXT)
+        used, choice = tried.result, tried.choice
+        if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):
+            used, detail = tried.estimated(), detail + _ESTIMATED
+        return replace(self._receipt(tried, used), error=kind, detail=detail)
+
+    def _receipt(self, tried: Try, used: RunResult | None) -> ModelCall:
+        account, asked = tried.choice.account, tried.choice.model
+        model = used.model if used else asked
+        tokens_in = (used.input_tokens if used else None) or 0
+        tokens_out = (used.output_tokens if used else None) or 0
+        cached, written = (used.cached_tokens, used.written_tokens) if used else (0, 0)
+        # A vendor may report a name that no list has: then what was asked for counts.
+        price = self._prices.of(account.provider, model) or self._prices.of(account.provider, asked)
         return ModelCall(
             id=self._new_id(),
             account=account.name,
             provider=account.provider,
             model=model,
-            started_at=started.at,
-            duration_ms=round((self._clock.monotonic() - started.ticks) * 1000),
+            started_at=tried.at,
+            duration_ms=round((self._clock.monotonic() - tried.ticks) * 1000),
             input_tokens=tokens_in,
             output_tokens=tokens_out,
             cost_micros=price.micros(tokens_in, tokens_out, cached, written) if price else 0,
             cached_tokens=cached,
-            error=error.kind.value if error else None,
-            detail=error.what if error else None,
             written_tokens=written,
             priced=price is not None,
         )
 
 
-def _passes(error: ProviderError) -> bool:
-    """Whether it is worth asking the same account again in this run."""
-    return error.kind in TRANSIENT and (error.retry_after or 0.0) <= LONGEST_WAIT
-
-
-def _with_offset(on_text: OnText) -> Callable[[str], None]:
-    """Count the characters of one try."""
+def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
+    """Count the characters of one try, and keep its pieces."""
     offset = 0
 
     def send(piece: str) -> None:
         nonlocal offset
+        pieces.append(piece)
         on_text(offset, piece)
         offset += len(piece)
 

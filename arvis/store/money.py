@@ -42,9 +42,9 @@ class SqlSpending:
         row = self._session.one("sum_reserved", **_key(pot), now=now, execution_id=but[0], visit=but[1])
         return row["micros"] if row else 0
 
-    def reserve(self, pots: Sequence[Pot], execution_id: str, visit: str, micros: int, expires_at: int) -> None:
+    def reserve(self, amounts: Mapping[Pot, int], execution_id: str, visit: str, expires_at: int) -> None:
         self.release(execution_id, visit)
-        for pot in pots:
+        for pot, micros in sorted(amounts.items()):
             self._session.execute(
                 "add_reservation",
                 **_key(pot),
@@ -56,6 +56,9 @@ class SqlSpending:
 
     def release(self, execution_id: str, visit: str) -> None:
         self._session.execute("drop_reservation", execution_id=execution_id, visit=visit)
+
+    def release_all(self, execution_id: str) -> None:
+        self._session.execute("drop_reservations", execution_id=execution_id)
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
         gone = self._session.execute("prune_turns", first_execution=first_execution, limit=limit)

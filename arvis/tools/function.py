@@ -25,12 +25,13 @@ class FunctionTool:
     """`Tool` over `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be missing.
     `Annotated[str, Field(description=..., max_length=...)]` describes and bounds a parameter."""
 
-    def __init__(self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True) -> None:
+    def __init__(self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True, sensitive: bool = False) -> None:
         self._function = function
         self._model = _model_of(function)
         self._wants_caller = _CALLER in inspect.signature(function).parameters
         self.risk = risk
         self.repeatable = repeatable
+        self.sensitive = sensitive
         description = _BLANKS.sub(" ", inspect.getdoc(function) or "")
         self.spec = ToolSpec(function.__name__, description, _schema_of(self._model))
 

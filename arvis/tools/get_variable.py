@@ -31,7 +31,7 @@ def create(services: ToolServices) -> Tool:
         except SecretLost as lost:
             raise ToolError(f"The variable {key} cannot be opened. {lost.why}", fix=lost.fix) from lost
 
-    return FunctionTool(get_variable, risk=Risk.READ)
+    return FunctionTool(get_variable, risk=Risk.READ, sensitive=True)
 
 
 def _find(tx: Transaction, key: str) -> tuple[Variable | None, list[str]]:

@@ -29,4 +29,4 @@ class Policy:
         for rule in (name, f"{server}.*" if dot else name, tool.risk.value):
             if rule in self._rules:
                 return self._rules[rule]
-        return DEFAULTS[tool.risk]
+        return Permit.ASK if tool.sensitive else DEFAULTS[tool.risk]

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 import structlog
 
@@ -52,7 +53,7 @@ class Registry:
 
 class InstalledTools:
     """`ToolSource` of the entry points `arvis.tools`: Arvis' own and what other packages add. Each is imported when an
-    agent first has it, off the event loop; `services` are made with the first."""
+    agent first has it, off the event loop; `services` are made with the first. One that cannot be made is not there."""
 
     def __init__(self, *, services: Callable[[], Awaitable[ToolServices]]) -> None:
         self._services = services
@@ -69,13 +70,31 @@ class InstalledTools:
         return await self.find(sorted(self._points))
 
     async def _make(self, name: str) -> Tool | None:
-        """None, and a word to the operator, when a package that it needs is missing."""
+        """None, and a word to the operator, when it cannot be made."""
         async with self._making:
             if name not in self._made:
-                try:
-                    create = await asyncio.to_thread(self._points[name].load)
-                    self._made[name] = create(await self._services())
-                except ImportError as missing:
-                    log.warning("tool_unavailable", tool=name, why=str(missing), fix="install the missing package")
-                    self._made[name] = None
+                self._made[name] = await _loaded(self._points[name], await self._services())
             return self._made[name]
+
+
+async def _loaded(point: EntryPoint, services: ToolServices) -> Tool | None:
+    try:
+        create = await asyncio.to_thread(point.load)
+        tool = _whole(create(services))
+    except ImportError as missing:
+        log.warning("tool_unavailable", tool=point.name, why=str(missing), fix="install the missing package")
+        return None
+    except (Exception, SystemExit) as defect:  # a tool may be anybody's code: it must not break its agent (ADR 0016)
+        why = type(defect).__name__
+        log.exception("tool_unavailable", tool=point.name, why=why, fix="mend the package, or take it from the agents")
+        return None
+    return tool
+
+
+def _whole(made: Any) -> Tool:
+    """Raises `AttributeError` when it lacks something that is looked at later."""
+    for part in ("risk", "repeatable", "sensitive", "check", "call"):
+        getattr(made, part)
+    wire_name(made.spec.name)
+    tool: Tool = made
+    return tool

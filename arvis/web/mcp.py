@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from starlette.responses import Response
@@ -26,8 +28,9 @@ from arvis.web.schemas import Schema
 #: Where a request carries its recognised credential to the tools.
 IDENTITY = "arvis.identity"
 
-#: Requests that may be answered at once; each may wait for minutes.
+#: Requests that may be answered at once, of all and of one key; each may wait for minutes.
 _MOST = 32
+_MOST_OF_ONE = 8
 #: The parts of a message of the protocol that are handed on.
 _PARTS = ("jsonrpc", "id", "method", "params")
 
@@ -63,7 +66,7 @@ class McpRoutes:
         self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
         self._serving: McpServing | None = None
         self._loading = asyncio.Lock()
-        self._running = 0
+        self._running: Counter[str] = Counter()
 
     def endpoints(self) -> list[Endpoint]:
         summary = "The Model Context Protocol (streamable HTTP, without sessions)"
@@ -83,17 +86,25 @@ class McpRoutes:
         serving = await self._opened()
         if serving is None:
             return _MISSING.to_response()
-        if self._running >= _MOST:
-            raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them is answered.")
-        self._running += 1
-        try:
+        with self._place(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
-        finally:
-            self._running -= 1
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
             # No message that could be answered, so the refusal has the form of this port and not of the protocol.
             return _NO_MESSAGE.to_response()
         return answer
+
+    @contextmanager
+    def _place(self, user_id: str) -> Iterator[None]:
+        """One of the places of this key, so that nobody takes those of all others."""
+        if self._running.total() >= _MOST or self._running[user_id] >= _MOST_OF_ONE:
+            raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them is answered.")
+        self._running[user_id] += 1
+        try:
+            yield
+        finally:
+            self._running[user_id] -= 1
+            if not self._running[user_id]:
+                del self._running[user_id]
 
     async def _opened(self) -> McpServing | None:
         async with self._loading:

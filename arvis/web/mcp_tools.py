@@ -14,6 +14,7 @@ from arvis.domain.errors import NotFound
 from arvis.domain.messages import MessageStatus, StoredMessage
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
+from arvis.routing import reaches
 from arvis.web.bodies import Fields, unusable
 from arvis.web.drafts import Intake
 from arvis.web.gate import Gate
@@ -153,7 +154,10 @@ class HouseTools:
         return timeline
 
     async def _agents(self, identity: Identity, _: Fields) -> Given:
-        known = [agent for agent in await self._insights.agents() if _reaches(identity, agent)]
+        known = await self._insights.agents()
+        if identity.role is Role.CHAT:
+            sender = self._gate.sender(identity)
+            known = [agent for agent in known if reaches(sender, agent)]
         return Given({"agents": [_agent_view(agent) for agent in known]})
 
     async def _search(self, identity: Identity, fields: Fields) -> Given:
@@ -199,10 +203,6 @@ def _outcome(timeline: MessageTimeline, event_id: str) -> Given:
     because = f" ({timeline.reason})" if timeline.reason else ""
     text = f"There is no answer: message {timeline.message.id} is {timeline.status}{because}."
     return Given(data, text if timeline.status in RESTING else f"{text} Call again with the id {event_id} to wait on.")
-
-
-def _reaches(identity: Identity, agent: Agent) -> bool:
-    return identity.agents is None or agent.slug in identity.agents
 
 
 def _agent_view(agent: Agent) -> Mapping[str, Any]:

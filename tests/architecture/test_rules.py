@@ -18,7 +18,7 @@ BROAD_HANDLERS = {
     "connector supervision": re.compile(r"arvis/(process/roles|app)\.py"),
     "web handler": re.compile(r"arvis/web/"),
     "writer of the store": re.compile(r"arvis/store/"),
-    "call of a tool": re.compile(r"arvis/agents/tool_use\.py"),
+    "call of a tool": re.compile(r"arvis/(agents/tool_use|tools/registry)\.py"),
 }
 BROAD = {"Exception", "BaseException"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.money import (
     Budget,
     Busy,
+    ChargeType,
     Client,
     ClientChannel,
     ClientPlan,
@@ -30,8 +32,8 @@ from arvis.domain.money import (
 )
 from arvis.graph import lifecycle
 from arvis.ports.store import Store, Transaction
-from arvis.runner.billing import add_client, bind_channel
-from arvis.runner.budget import RESERVATION_MS, settle, spender_of
+from arvis.runner.billing import add_client, bind_channel, enter_charge
+from arvis.runner.budget import RESERVATION_MS, refusal_of_stranger, settle, spender_of
 from arvis.store.opening import Database
 from tests.conformance.budget_kit import DAY_MS, HOUR_MS, NOON, Desk, booked, call, spender
 from tests.conformance.databases import emptied, opened
@@ -174,6 +176,19 @@ async def test_strangers_have_so_many_turns_a_day(store: Store) -> None:
     assert await made.reserve(spender("turn-3", stranger=True), 0, NOON + DAY_MS) == Reserved(0)
 
 
+async def test_a_stranger_s_turn_without_a_price_is_counted_once_at_its_end(store: Store) -> None:
+    made, who = desk(store, stranger_daily_turns=1), spender(stranger=True)
+    refusal = partial(refusal_of_stranger, limits=made.limits, now=NOON)
+    assert await store.read(lambda tx: refusal(tx, who)) is None
+    for _ in range(2):
+        await made.settle(who, 0)
+        assert await made.spent(who, Budget.PRINCIPAL) == Spent(0, 0, 1)
+    assert await store.read(lambda tx: refusal(tx, who)) is None, "a turn that began goes on"
+    other = spender("turn-2", stranger=True)
+    assert await store.read(lambda tx: refusal(tx, other)) == OverBudget(Budget.TURNS, 1, 1, NOON + 12 * HOUR_MS)
+    assert await store.read(lambda tx: refusal(tx, spender("turn-2"))) is None, "no stranger"
+
+
 async def test_a_stranger_who_is_refused_for_money_has_not_asked(store: Store) -> None:
     made, who = desk(store, daily=1, stranger_daily_turns=1), spender(stranger=True)
     await made.settle(spender("turn-9", principal_id="bob"), 1)
@@ -245,6 +260,53 @@ async def test_a_client_has_a_budget_of_the_month(store: Store, own: int | None,
     assert (refused.budget, refused.limit, refused.spent) == (Budget.CLIENT, limit, limit)
     assert refused.opens_at is not None
     assert isinstance(await made.reserve(who, 1, refused.opens_at), Reserved)
+
+
+@pytest.mark.parametrize("estimate", [0, 60])
+async def test_credit_is_set_aside(store: Store, estimate: int) -> None:
+    """A turn costs 40 and what its models cost."""
+    acme = Client("", "A", plan=ClientPlan.PREPAID, balance=1, price_per_task=40, token_factor_milli=1000)
+    client = await store.write(add_client, acme, NOON)
+    made = desk(store)
+    first, second = spender("turn-1", client_id=client.id), spender("turn-2", client_id=client.id)
+    assert await made.reserve(first, estimate) == Reserved(estimate), "alone, and something is left"
+    assert await made.reserve(first, estimate) == Reserved(estimate), "the same visit"
+    assert await made.reserve(second, estimate) == Busy(Budget.CREDIT)
+    assert isinstance(await made.complaint(second, estimate), BudgetBusy)
+    await made.settle(first, 0)
+    assert await made.reserve(second, estimate) == Reserved(estimate)
+    await store.write(enter_charge, client.id, ChargeType.PAYMENT, 2 * (40 + estimate) - 1, description="", now=NOON)
+    assert await made.reserve(first, estimate) == Reserved(estimate), "there is room for both"
+    third = spender("turn-3", client_id=client.id)
+    assert await made.reserve(third, estimate) == Busy(Budget.CREDIT)
+
+
+async def test_the_calls_of_a_turn_use_up_the_credit_before_it_is_charged(store: Store) -> None:
+    acme = Client("", "A", plan=ClientPlan.PREPAID, balance=50, price_per_task=90, token_factor_milli=1000)
+    client = await store.write(add_client, acme, NOON)
+    made, who = desk(store), spender(client_id=client.id)
+    assert await made.reserve(who, 10) == Reserved(10)
+    await made.settle(who, 49)
+    assert await made.reserve(who, 10) == Reserved(10), "something is left"
+    await made.settle(who, 8)
+    assert await made.reserve(who, 10) == OverBudget(Budget.CREDIT, 0, 7, None)
+
+
+async def test_an_execution_that_ends_sets_nothing_aside(store: Store) -> None:
+    made = desk(store, daily=100)
+
+    def begin(tx: Transaction, name: str) -> None:
+        lifecycle.begin(tx, name, "agent", {}, lane=name, priority=5, principal_id=None, now=NOON)
+
+    for name in ("turn-1", "turn-2"):
+        await store.write(begin, name)
+    await made.reserve(spender("turn-1", "1"), 40)
+    await made.reserve(spender("turn-1", "2"), 40)
+    assert await made.reserve(spender("turn-2"), 90) == Busy(Budget.DAY)
+    await store.write(lifecycle.cancel, "turn-1", NOON)
+    assert await made.reserve(spender("turn-2"), 90) == Reserved(90)
+    await store.write(lifecycle.fail, "turn-2", "broken", NOON)
+    assert await made.reserve(spender("turn-3"), 90) == Reserved(90)
 
 
 # -- words -------------------------------------------------------------------------------------------------

@@ -40,12 +40,21 @@ from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
 from arvis.routing import Router
 from arvis.runner import Runner
+from arvis.runner.prices import Prices
 from arvis.runner.purse import Purse
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
-from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, RecordingConnector, ScriptedProvider, ScriptedTools
+from tests.flows.scripted import (
+    BOT,
+    PATIENCE_SECONDS,
+    PLATFORM,
+    PlainBox,
+    RecordingConnector,
+    ScriptedProvider,
+    ScriptedTools,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,12 +83,15 @@ class ObservedStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.changed = asyncio.Event()
+        #: The names of the scripts of all commits.
+        self.commits: list[str] = []
 
     @property
     def shared(self) -> bool:
         return self._store.shared
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.commits.append(getattr(script, "__name__", type(script).__name__))
         try:
             return await self._store.write(script, *args, **kwargs)
         finally:
@@ -110,8 +122,12 @@ class House:
         safe_resend: bool,
         workers: int,
         lease_seconds: float,
+        limits: SpendingLimits,
+        prices: Prices | None,
     ) -> None:
         self.store = store
+        self._limits = limits
+        self._prices = prices
         self.full = False
         self.insights = insights
         self.clock = MovableClock()
@@ -151,11 +167,15 @@ class House:
             clock=self.clock,
             new_id=self.new_id,
             random=lambda: 0.0,
+            prices=self._prices,
         )
         tools = ToolRules(
-            registry=Registry(sources=[self.tools]), permit=Policy(rules=self.rules).permit, sessions=Path("sessions")
+            registry=Registry(sources=[self.tools]),
+            permit=Policy(rules=self.rules).permit,
+            sessions=Path("sessions"),
+            secrets=PlainBox(),
         )
-        purse = Purse(store=self.store, limits=SpendingLimits(), clock=self.clock)
+        purse = Purse(store=self.store, limits=self._limits, clock=self.clock)
         known = [agent_graph(store=self.store, runner=runner, purse=purse, tools=tools, reply_bytes=262_144), *graphs]
         engine = Engine(
             store=self._patient,
@@ -307,6 +327,8 @@ async def open_house(
     workers: int = 4,
     lease_seconds: float = 30,
     started: bool = True,
+    limits: SpendingLimits | None = None,
+    prices: Prices | None = None,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
@@ -319,6 +341,8 @@ async def open_house(
             safe_resend=safe_resend,
             workers=workers,
             lease_seconds=lease_seconds,
+            limits=limits or SpendingLimits(),
+            prices=prices,
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

@@ -23,9 +23,11 @@ PATIENCE_SECONDS = 15
 
 @dataclass(slots=True)
 class Held:
-    """An answer that waits for the test. `cancelled` is set when nobody wants it any more."""
+    """An answer that waits for the test, once it has `shown` something. `cancelled` is set when nobody wants it any
+    more."""
 
     text: str = "held answer"
+    shown: str = ""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     go: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -71,7 +73,8 @@ class ScriptedProvider:
                 raise answer
             case RunResult():
                 return answer
-            case Held(text=text) as held:
+            case Held(text=text, shown=shown) as held:
+                on_text(shown)
                 await held.wait()
             case text:
                 pass
@@ -102,10 +105,11 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 class ScriptedTool:
     """A tool that says its words back, or does what `script` says. `calls` holds what it was called with."""
 
-    def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True) -> None:
+    def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True, sensitive: bool = False) -> None:
         self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
         self.risk = risk
         self.repeatable = repeatable
+        self.sensitive = sensitive
         self.script: deque[str | Held | Exception] = deque()
         self.calls: list[Mapping[str, Any]] = []
         self.callers: list[Caller] = []
@@ -128,19 +132,32 @@ class ScriptedTool:
 
 
 class ScriptedTools:
-    """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` is for people to allow."""
+    """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` is for people to allow, `vault` holds secrets.
+    `gone` names what is out of reach just now."""
 
     def __init__(self) -> None:
         self.look = ScriptedTool("look")
         self.dig = ScriptedTool("srv.dig", risk=Risk.EGRESS)
         self.pay = ScriptedTool("pay", repeatable=False)
         self.rm = ScriptedTool("rm", risk=Risk.EXEC, repeatable=False)
+        self.vault = ScriptedTool("vault", sensitive=True)
+        self.gone: set[str] = set()
 
     async def find(self, names: Sequence[str]) -> Sequence[ScriptedTool]:
-        return [tool for tool in await self.all() if tool.spec.name in names]
+        return [tool for tool in await self.all() if tool.spec.name in names and tool.spec.name not in self.gone]
 
     async def all(self) -> Sequence[ScriptedTool]:
-        return [self.look, self.dig, self.pay, self.rm]
+        return [self.look, self.dig, self.pay, self.rm, self.vault]
+
+
+class PlainBox:
+    """A `SecretBox` whose seal anybody can read, but nobody takes for the text."""
+
+    def seal(self, text: str) -> str:
+        return f"sealed:{text[::-1]}"
+
+    def open(self, sealed: str) -> str:
+        return sealed.removeprefix("sealed:")[::-1]
 
 
 class RecordingConnector:

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, TextContent
 from arvis.domain.messages import Role
 from tests.acceptance.daemon import Daemon, environment
 from tests.flows.house import House
-from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, running_site
+from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, OWNER_KEY, VIEWER_KEY, Site, running_site
 
 OPERATOR = "operator-key-of-the-test"
 VIEWER = "viewer-key-of-the-test"
@@ -38,6 +38,8 @@ web:
 agents:
   - {{slug: helper, name: Helper}}
   - {{slug: second, name: Second}}
+  - {{slug: risky, name: Risky, tools: [run_shell]}}
+  - {{slug: closed, name: Closed, allow_users: [somebody]}}
 """
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -145,10 +147,16 @@ async def test_the_role_decides(daemon: Daemon) -> None:
     async with client_of(daemon, VIEWER) as client:
         assert "send_message" not in [tool.name for tool in (await client.list_tools()).tools]
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
-        assert [agent["slug"] for agent in agents] == ["helper", "second"]
+        assert [agent["slug"] for agent in agents] == ["helper", "second", "risky", "closed"]
         assert set(agents[0]) == {"slug", "name", "description", "status"}
         with pytest.raises(Exception, match="no tool send_message for this key"):
             await client.call_tool("send_message", {"text": "x"})
+    async with client_of(daemon, CHAT) as client:
+        agents = data_of(await client.call_tool("list_agents", {}))["agents"]
+        assert [agent["slug"] for agent in agents] == ["helper", "second"]
+        for hidden in ("risky", "closed"):
+            sent = data_of(await client.call_tool("send_message", {"text": "x", "agent": hidden}))
+            assert sent["status"] == "dropped"
     async with client_of(daemon, OTHER_CHAT) as client:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper"]
@@ -257,20 +265,36 @@ async def test_without_the_package_the_answer_names_the_extra(site: Site, monkey
     assert "arvis[mcp]" in answer.json()["error"]["fix"]
 
 
-async def test_only_so_many_are_answered_at_once(site: Site) -> None:
-    call = {"name": "send_message", "arguments": {"text": "x", "wait_seconds": 60}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    key = {"Authorization": f"Bearer {CHAT_KEY}"}
+async def test_only_so_many_of_a_key_and_of_all_are_answered_at_once(site: Site) -> None:
+    keys = (CHAT_KEY, AGENT_KEY, OPERATOR_KEY, OWNER_KEY)
+    assert [await _list(site, CHAT_KEY) for _ in range(9)] == [(200, "")] * 9
     async with contextlib.AsyncExitStack() as stack:
-        waiting = [asyncio.create_task(site.http.post(f"{site.url}/mcp", json=body, headers=key)) for _ in range(32)]
-        stack.push_async_callback(_ended, waiting)
-        async with asyncio.timeout(10):
-            while len(site.inbox.received) < 32:  # noqa: ASYNC110 - the scripted inbox has one event for all
-                await asyncio.sleep(0.01)
-        answer = await site.call("POST", "/mcp", json=body, key=CHAT_KEY)
-        assert (answer.status, answer.code) == (429, "too_many")
+        for number, key in enumerate(keys, start=1):
+            waiting = [asyncio.create_task(_waits(site, key, 60)) for _ in range(8)]
+            stack.push_async_callback(_ended, waiting)
+            async with asyncio.timeout(10):
+                while len(site.inbox.received) < 8 * number:  # noqa: ASYNC110 - the scripted inbox has one event for all
+                    await asyncio.sleep(0.01)
+            assert await _waits(site, key, 0) == (429, "too_many")
+            beside, _ = await _list(site, VIEWER_KEY)
+            assert beside == (200 if number < len(keys) else 429)
         read = await site.call("GET", "/api/agents", key=VIEWER_KEY)
         assert read.status == 200
+
+
+async def _waits(site: Site, key: str, seconds: float) -> tuple[int, str]:
+    call = {"name": "send_message", "arguments": {"text": "x", "wait_seconds": seconds}}
+    return await _posted(site, key, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+
+
+async def _list(site: Site, key: str) -> tuple[int, str]:
+    return await _posted(site, key, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+
+
+async def _posted(site: Site, key: str, body: dict[str, Any]) -> tuple[int, str]:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with site.http.post(f"{site.url}/mcp", json=body, headers=headers) as answer:
+        return answer.status, (await answer.json()).get("error", {}).get("code", "")
 
 
 async def _ended(tasks: list[asyncio.Task[Any]]) -> None:

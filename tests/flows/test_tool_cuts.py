@@ -29,7 +29,7 @@ from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
 from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, deaths
-from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking, call
+from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools, asking, call
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper", tools=TOOLS)
@@ -75,6 +75,7 @@ class Errand:
             registry=Registry(sources=[self.tools]),
             permit=Policy(rules={"exec": Permit.ASK, "pay": Permit.ALWAYS}).permit,
             sessions=Path("sessions"),
+            secrets=PlainBox(),
         )
         purse = Purse(store=self._store, limits=SpendingLimits(), clock=SteppedClock())
         return {"agent": agent_graph(store=self._store, runner=runner, purse=purse, tools=rules, reply_bytes=10_000)}

@@ -157,7 +157,7 @@ async def test_what_is_too_long_is_asked_once_more_in_half_the_room(database: Da
         assert (await house.ask("Look")).reply == "Short."
         refused, shrunk = house.provider.asked[-2:]
         assert len(shrunk.turns) < len(refused.turns)
-        assert len(outputs(shrunk)[0]) == 4_000
+        assert len(outputs(shrunk)[0]) < len(outputs(refused)[0])
 
 
 async def test_a_turn_stopped_in_the_middle_of_a_tool_stays_stopped(shed: House) -> None:
@@ -170,3 +170,87 @@ async def test_a_turn_stopped_in_the_middle_of_a_tool_stays_stopped(shed: House)
     await held.until_cancelled()
     await shed.until_status(message.message_id, MessageStatus.CANCELLED)
     assert len(shed.provider.asked) == 1
+
+
+async def test_a_call_that_was_made_counts_although_its_tool_is_gone(shed: House) -> None:
+    held = Held()
+    shed.tools.look.script.append(held)
+    shed.provider.script += [asking(call(1, "pay", words="rent"), call(2, "look")), "Done."]
+    message = (await shed.say("Pay")).message_id
+    await held.until_begun()
+    shed.tools.gone.add("pay")
+    await shed.restart()
+    await shed.until_status(message, MessageStatus.ANSWERED)
+    assert outputs(shed.provider.asked[-1])[0] == "pay of rent"
+    assert len(shed.tools.pay.calls) == 1
+
+
+async def test_a_call_that_may_have_been_made_is_asked_about_although_its_tool_is_gone(shed: House) -> None:
+    held = Held()
+    shed.tools.pay.script.append(held)
+    shed.provider.script += [asking(call(1, "pay", words="rent")), "Done."]
+    message = (await shed.say("Pay")).message_id
+    await held.until_begun()
+    shed.tools.gone.add("pay")
+    await shed.restart()
+    await shed.until_status(message, MessageStatus.WAITING)
+    (wait,) = (await shed.insights.waits(open_only=True, limit=10, cursor=None)).items
+    assert "may already have happened" in wait.prompt
+
+
+async def test_secrets_are_kept_sealed_and_shown_nowhere(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(tools=("vault",), allow_users=("ann",))]) as house:
+        house.rules["vault"] = Permit.ALWAYS
+        house.tools.vault.script.append("the-combination")
+        house.provider.script += [asking(call(1, "vault")), "I know it."]
+        timeline = await house.ask("Open it")
+        assert outputs(house.provider.asked[1]) == ["the-combination"]
+        assert "the-combination" not in str(timeline)
+    assert b"the-combination" not in b"".join(file.read_bytes() for file in database.folder.rglob("arvis.db*"))
+
+
+async def test_secrets_are_asked_about_unless_a_rule_says_otherwise(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(tools=("vault",), allow_users=("ann",))]) as house:
+        house.provider.script += [asking(call(1, "vault")), "I know it."]
+        message = (await house.say("Open it")).message_id
+        await house.until_status(message, MessageStatus.WAITING)
+        assert house.tools.vault.calls == []
+
+
+async def test_outputs_share_the_room_of_a_turn(shed: House) -> None:
+    shed.tools.look.script += ["x" * 40_000] * 48
+    for number in range(3):
+        calls = [call(number * 16 + index, "look", words=f"{number} {index}") for index in range(16)]
+        shed.provider.script.append(asking(*calls))
+    shed.provider.script.append("Much.")
+    await shed.ask("Look everywhere")
+    told = [output.content for turn in shed.provider.asked[-1].turns for output in turn.outputs]
+    assert len(told) == 48
+    assert sum(map(len, told)) < 130_000
+    assert len({len(text) for text in told}) == 1
+
+
+async def test_more_calls_than_a_reply_may_make_are_refused(shed: House) -> None:
+    shed.provider.script += [asking(*(call(index, "look", words=str(index)) for index in range(40))), "Some."]
+    await shed.ask("Look")
+    assert len(shed.tools.look.calls) == 16
+    assert sum("too many calls" in text for text in outputs(shed.provider.asked[1])) == 24
+
+
+async def test_what_the_store_cannot_hold_is_taken_out_of_an_output(shed: House) -> None:
+    shed.tools.look.script.append("bad \ud800 and \0 good")
+    shed.provider.script += [asking(call(1, "look")), "Odd."]
+    assert (await shed.ask("Look")).reply == "Odd."
+    assert outputs(shed.provider.asked[1]) == ["bad ? and  good"]
+
+
+async def test_a_tool_that_is_gone_stays_named_while_the_turn_has_used_it(shed: House) -> None:
+    shed.provider.script += [asking(call(1, "look")), asking(call(2, "look", words="again")), "Gone."]
+    held = Held()
+    shed.tools.look.script.append(held)
+    message = (await shed.say("Look")).message_id
+    await held.until_begun()
+    shed.tools.gone |= {"look", "srv.dig", "pay", "rm"}
+    held.go.set()
+    await shed.until_status(message, MessageStatus.ANSWERED)
+    assert [spec.name for spec in shed.provider.asked[-1].tools] == ["look"]

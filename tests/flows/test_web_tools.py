@@ -228,6 +228,19 @@ async def test_a_search_tells_answer_summary_facts_and_topics(
     assert parse_qs(urlsplit(asked).query)["format"] == ["json"]
 
 
+async def test_what_no_store_can_hold_does_not_come_in(
+    services: ToolServices, caller: Caller, outside: Outside
+) -> None:
+    found = {"AbstractText": "bad \ud800 and \0 good", "Heading": "\udfff"}
+    assert await search(services, caller, outside, found) == "Summary of \ufffd: bad \ufffd and good"
+    url = f"{outside.url}/page"
+    for content, kind in [(b"<title>a\0b</title>x&#xD800;y\0", "text/html"), (b"x\0y", "text/plain; charset=utf-7")]:
+        outside.answers["/page"] = page(content, kind)
+        told = await tool("http_fetch", services).call({"url": url}, caller)
+        assert "\0" not in told
+        assert told == told.encode(errors="replace").decode()
+
+
 @pytest.mark.parametrize(
     "found",
     [

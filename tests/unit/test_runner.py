@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import pytest
 
@@ -12,7 +13,8 @@ from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError,
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.provider import Provider
 from arvis.providers.demo import DemoProvider
-from arvis.runner import Run, RunFailed, Runner
+from arvis.runner import Run, RunFailed, Runner, Trail
+from arvis.runner.prices import prompt_tokens
 from arvis.testing.clock import SteppedClock, StoppedClock
 from arvis.testing.providers import GivenProviders
 
@@ -26,7 +28,7 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, script: Iterable[ProviderError | str], clock: SteppedClock | None = None) -> None:
+    def __init__(self, script: Iterable[ProviderError | RunResult | str], clock: SteppedClock | None = None) -> None:
         self.script = list(script)
         self.requests: list[RunRequest] = []
         self._clock = clock
@@ -38,14 +40,18 @@ class Scripted:
         outcome = self.script.pop(0)
         if isinstance(outcome, ProviderError):
             raise outcome
+        if isinstance(outcome, RunResult):
+            return outcome
         return RunResult(outcome, request.model or "?", account.provider, account.name, input_tokens=3, output_tokens=2)
 
 
 class ScriptedStream(Scripted):
     """The same with streaming: each entry is shown letter by letter before an error strikes."""
 
-    def __init__(self, script: Iterable[ProviderError | str], shown: Iterable[str]) -> None:
-        super().__init__(script)
+    def __init__(
+        self, script: Iterable[ProviderError | str], shown: Iterable[str], clock: SteppedClock | None = None
+    ) -> None:
+        super().__init__(script, clock)
         self._shown = list(shown)
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
@@ -181,6 +187,65 @@ async def test_cancellation_ends_the_wait_between_tries() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+# -- what is paid without an answer ------------------------------------------------------------------------
+
+PRICED = Account(name="main", provider="openai", model="gpt-4.1")
+ASKED_TOKENS = prompt_tokens(REQUEST)
+
+
+async def test_a_name_that_no_list_has_costs_what_was_asked_for() -> None:
+    reported = RunResult("Hi", "gpt-4.1-prod-eu", "openai", "main", input_tokens=3, output_tokens=2)
+    [call] = (await run(runner(Scripted([reported]), PRICED))).calls
+    assert (call.model, call.priced, call.cost_micros) == ("gpt-4.1-prod-eu", True, 3 * 2 + 2 * 8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "tokens"),
+    [
+        (KINDS.EMPTY, "", (ASKED_TOKENS, 0)),
+        (KINDS.TIMEOUT, "", (ASKED_TOKENS, 0)),
+        (KINDS.TIMEOUT, "seven b", (ASKED_TOKENS, 2)),
+        (KINDS.OVERLOADED, "seven b", (ASKED_TOKENS, 2)),
+        (KINDS.REFUSED, "seven b", (ASKED_TOKENS, 2)),
+        (KINDS.OVERLOADED, "", (0, 0)),
+        (KINDS.RATE_LIMIT, "", (0, 0)),
+        (KINDS.REFUSED, "", (0, 0)),
+        (KINDS.AUTH, "", (0, 0)),
+    ],
+)
+async def test_a_try_for_which_the_vendor_worked_is_paid(
+    kind: ProviderErrorKind, shown: str, tokens: tuple[int, int]
+) -> None:
+    trail = Trail()
+    with suppress(RunFailed):
+        made = runner(ScriptedStream([error(kind), "Hi"], shown=[shown, "Hi"]), PRICED)
+        await made.run(REQUEST, model=None, on_text=ignore, trail=trail)
+    call = trail.calls[0]
+    assert (call.input_tokens, call.output_tokens) == tokens
+    assert call.cost_micros == tokens[0] * 2 + tokens[1] * 8
+    assert ("estimates" in (call.detail or "")) is (tokens[0] > 0)
+
+
+async def test_a_blank_reply_costs_what_the_vendor_says() -> None:
+    [blank, _] = (await run(runner(Scripted([" ", "Hi"]), PRICED))).calls
+    assert (blank.error, blank.detail) == (KINDS.EMPTY, "the account main gave an empty reply")
+    assert blank.cost_micros == 3 * 2 + 2 * 8
+
+
+async def test_a_cancelled_call_leaves_its_receipt() -> None:
+    clock, trail = StoppedClock(), Trail()
+    provider = ScriptedStream(["never"], shown=["seven b"], clock=clock)
+    run_ = runner(provider, PRICED, clock=clock).run(REQUEST, model=None, on_text=ignore, trail=trail)
+    task = asyncio.create_task(run_)
+    await clock.asleep.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    [call] = trail.calls
+    assert (call.error, call.input_tokens, call.output_tokens) == ("cancelled", ASKED_TOKENS, 2)
+    assert call.cost_micros == ASKED_TOKENS * 2 + 2 * 8
 
 
 async def test_without_any_account_the_demo_answers() -> None:

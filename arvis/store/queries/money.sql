@@ -26,6 +26,9 @@ VALUES (:scope, :period, :key, :execution_id, :visit, :micros, :expires_at);
 -- name: drop_reservation
 DELETE FROM reservations WHERE execution_id = :execution_id AND visit = :visit;
 
+-- name: drop_reservations
+DELETE FROM reservations WHERE execution_id = :execution_id;
+
 -- name: prune_turns
 -- Executions are named by the time of their beginning, so the oldest stand at the front of the primary key.
 DELETE FROM spending WHERE scope = 'turn' AND period = '' AND key IN (

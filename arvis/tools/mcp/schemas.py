@@ -24,6 +24,8 @@ _MAX_COMPLAINTS = 5
 _MAX_COMPLAINT = 300
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LEFT_TO_THE_SERVER = ("pattern", "patternProperties", "format")
+#: What the package raises for numbers, types and depths that it did not think of.
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 class UnusableSchema(Exception):
@@ -38,15 +40,17 @@ class ArgumentCheck:
     """Raises `UnusableSchema` for a schema by which nothing can be checked."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        if len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
-            raise UnusableSchema(f"is larger than {MAX_SCHEMA_BYTES} bytes")
         self._draft: Any = Draft7Validator if "draft-07" in str(schema.get("$schema", "")) else Draft202012Validator
         try:
+            if len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
+                raise UnusableSchema(f"is larger than {MAX_SCHEMA_BYTES} bytes")
             self._draft.check_schema(schema)
         except SchemaError as wrong:
             raise UnusableSchema(f"is no JSON schema: {wrong.message[:_MAX_COMPLAINT]}") from None
         except RecursionError:
             raise UnusableSchema("is nested too deeply") from None
+        except _UNREADABLE as failure:
+            raise UnusableSchema(f"cannot be read ({type(failure).__name__})") from None
         if schema.get("type", "object") != "object":
             raise UnusableSchema("does not describe an object")
         self._schema = schema
@@ -60,6 +64,9 @@ class ArgumentCheck:
             raise ToolError("The arguments cannot be checked: the tool's schema refers to itself too often.") from None
         except Unresolvable:
             raise ToolError("The arguments cannot be checked: the tool's schema refers to something else.") from None
+        except _UNREADABLE as failure:
+            why = type(failure).__name__
+            raise ToolError(f"The arguments cannot be checked by the tool's schema ({why}).") from None
         if wrong:
             raise ToolError(f"The arguments do not fit. {'; '.join(wrong)}.")
 

@@ -1,16 +1,19 @@
 """A server that is a program of this machine and speaks lines of JSON on its standard input and output.
 
-It gets no environment but its own and PATH, HOME and LANG, is the head of a process group, and ends with that whole
-group. A line has a limit, so that a server that never ends one fills no memory.
+It gets no environment but its own and PATH, HOME and LANG, and runs below a guard, which ends it with all that it
+started, also when the daemon is killed (reliability.md H22). A line has a limit, so that a server that never ends one
+fills no memory.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
+import shutil
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -20,12 +23,16 @@ from mcp.client import Transport
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, jsonrpc_message_adapter
 
+from arvis.process.programs_start import Bounds, Lifeline, start_guarded
+
 MAX_LINE = 4 * 1024 * 1024
 _MAX_STDERR_LINE = 1_000
 #: Lines that are no messages, of one life; a program that has more to say to people does not speak the protocol.
 _MAX_STRAY_LINES = 1_000
 #: Seconds for a program to end by itself, and again after the first signal.
 _GRACE = 1.0
+#: Seconds for the guard to end everything.
+_MOST_TO_END = 5.0
 _LOOK = 0.01
 #: Seconds for a program to read what it is sent.
 _MOST_TO_READ = 10.0
@@ -45,22 +52,29 @@ async def _running(
 ) -> AsyncIterator[
     tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
 ]:
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=dict(environment), start_new_session=True, limit=MAX_LINE
-    )
-    try:
-        incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-        async with incoming, read, write, outgoing, anyio.create_task_group() as group:
-            group.start_soon(_read, process, incoming, say)
-            group.start_soon(_write, process, outgoing, incoming)
-            group.start_soon(_hear, process, say)
-            try:
-                yield read, write
-            finally:
-                group.cancel_scope.cancel()
-    finally:
-        await _to_its_end(_end(process))
+    with contextlib.closing(Lifeline()) as lifeline:
+        process = await _start(command, environment, lifeline)
+        try:
+            incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+            async with incoming, read, write, outgoing, anyio.create_task_group() as group:
+                group.start_soon(_read, process, incoming, say)
+                group.start_soon(_write, process, outgoing, incoming)
+                group.start_soon(_hear, process, say)
+                try:
+                    yield read, write
+                finally:
+                    group.cancel_scope.cancel()
+        finally:
+            await _to_its_end(_end(process, lifeline))
+
+
+async def _start(command: Sequence[str], environment: Mapping[str, str], lifeline: Lifeline) -> Process:
+    found = shutil.which(command[0], path=environment.get("PATH", os.defpath))
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command[0])
+    argv = [found, *command[1:]]
+    return await start_guarded(argv, lifeline, environment=environment, bounds=Bounds(), limit=MAX_LINE)
 
 
 def environment_of(given: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
@@ -145,25 +159,30 @@ async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
         raise cancelled
 
 
-async def _end(process: Process) -> None:
-    """Ask, then insist. The group is killed in any case: its head may have left others behind."""
+async def _end(process: Process, lifeline: Lifeline) -> None:
+    """Ask, then insist. The guard ends what is left in any case: the program may have left others behind."""
     try:
         if process.stdin is not None:
             process.stdin.close()
-        await _exited(process)
+        await _exited(process, _GRACE)
         if process.returncode is None:
-            _signal(process, signal.SIGTERM)
-            await _exited(process)
+            lifeline.ask()
+            await _exited(process, _GRACE)
     finally:
-        _signal(process, signal.SIGKILL)
-    await _exited(process)
+        lifeline.close()
+    await _exited(process, _MOST_TO_END)
+    if process.returncode is None:
+        # Something has stopped the guard.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await _exited(process, _GRACE)
     await _drain(process)
 
 
-async def _exited(process: Process) -> None:
+async def _exited(process: Process, seconds: float) -> None:
     """Not `process.wait`, which waits for the ends of its pipes, too, and others may hold these."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_GRACE):
+        async with asyncio.timeout(seconds):
             while process.returncode is None:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(_LOOK)
 
@@ -175,8 +194,3 @@ async def _drain(process: Process) -> None:
             for pipe in (process.stdout, process.stderr):
                 while pipe is not None and await pipe.read(65_536):
                     pass
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)

@@ -31,6 +31,7 @@ class McpTool:
         self.spec = spec
         self.risk = risk
         self.repeatable = repeatable
+        self.sensitive = False
         self._name = name
         self._check = check
         self._server = server

@@ -1,0 +1,136 @@
+"""The rounds of tools in a turn: what the model asked for, what it was given, and how that stands in a prompt.
+
+The state of the execution names the calls, each round under a key of its own, so that no step writes an earlier round
+again. The outputs are effects of the execution and are read from there; only what was refused without a call stands in
+the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.domain.errors import SecretLost
+from arvis.domain.executions import Effect, EffectState, Execution
+from arvis.domain.runs import Turn
+from arvis.domain.tools import ToolCall, ToolOutput
+from arvis.ports.store import Transaction
+
+#: How the name of such an effect begins.
+TOOL_EFFECT = "tool "
+
+#: Characters of output for each token of room: on the safe side for most texts.
+_CHARACTERS = 3
+#: However little room there is, an output is not cut below this (characters).
+_LEAST = 500
+_LOST = "It is not known whether this call happened, and a person said not to make it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """`outputs` is empty while the calls are still to be made."""
+
+    said: str
+    calls: tuple[ToolCall, ...]
+    outputs: tuple[ToolOutput, ...] = ()
+
+
+def effect_name(index: int, call: ToolCall) -> str:
+    """Under which the outcome of the call is remembered; it does not depend on whether the tool is still there."""
+    return f"{TOOL_EFFECT}{index + 1}: {call.name}"
+
+
+def asked(number: int, said: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+    """The change of state when a model asks for tools."""
+    return {f"round {number}": {"said": said, "calls": [call.to_json() for call in calls]}}
+
+
+def made(number: int, place: tuple[str, int], refused: Mapping[int, ToolOutput]) -> dict[str, Any]:
+    """The change of state when the calls are made: where their effects are, and what was refused."""
+    outputs = {str(index): output.to_json() for index, output in refused.items()}
+    return {f"result {number}": {"place": list(place), "refused": outputs}}
+
+
+def count(state: Mapping[str, Any]) -> int:
+    """How many rounds the model has asked for."""
+    number = 0
+    while f"round {number + 1}" in state:
+        number += 1
+    return number
+
+
+def calls_of(state: Mapping[str, Any], number: int) -> list[ToolCall]:
+    return [ToolCall.from_json(call) for call in state[f"round {number}"]["calls"]]
+
+
+def load_rounds(tx: Transaction, execution: Execution, unseal: Callable[[str], str]) -> list[Round]:
+    """All rounds whose calls were made, with what they gave."""
+    state = execution.state
+    places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
+    found = []
+    for number in range(1, count(state) + 1):
+        if (result := state.get(f"result {number}")) is None:
+            break
+        calls = calls_of(state, number)
+        outputs = [_output(index, call, result, places, unseal) for index, call in enumerate(calls)]
+        found.append(Round(state[f"round {number}"]["said"], tuple(calls), tuple(outputs)))
+    return found
+
+
+def _output(
+    index: int,
+    call: ToolCall,
+    result: Mapping[str, Any],
+    effects: Mapping[tuple[str, int, str], Effect],
+    unseal: Callable[[str], str],
+) -> ToolOutput:
+    if (refused := result["refused"].get(str(index))) is not None:
+        return ToolOutput.from_json(refused)
+    cursor, visit = result["place"]
+    return _opened(output_of(call, effects.get((cursor, visit, effect_name(index, call)))), unseal)
+
+
+def output_of(call: ToolCall, effect: Effect | None) -> ToolOutput:
+    """What a finished call gave; a person may have said to leave it at that."""
+    if effect is None or effect.state is not EffectState.FINISHED or effect.result is None:
+        return ToolOutput(call.id, _LOST, failed=True)
+    return replace(ToolOutput.from_json(effect.result), call_id=call.id)
+
+
+def _opened(output: ToolOutput, unseal: Callable[[str], str]) -> ToolOutput:
+    if not output.sealed:
+        return output
+    try:
+        return replace(output, content=unseal(output.content), sealed=False)
+    except SecretLost:
+        return replace(output, content="This cannot be opened any more.", failed=True, sealed=False)
+
+
+def turns_of(rounds: Sequence[Round], room: int) -> tuple[Turn, ...]:
+    """The rounds as turns of a prompt, their outputs cut to fit into `room` tokens together, the longest first."""
+    longest = _longest([len(output.content) for each in rounds for output in each.outputs], room * _CHARACTERS)
+    turns: list[Turn] = []
+    for each in rounds:
+        outputs = tuple(replace(output, content=cut(output.content, longest)) for output in each.outputs)
+        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", "", outputs=outputs)]
+    return tuple(turns)
+
+
+def _longest(lengths: Sequence[int], room: int) -> int:
+    """The largest length to which all may be cut so that they fit."""
+    left, longest = room, max(lengths, default=0)
+    for position, length in enumerate(sorted(lengths)):
+        share = left // (len(lengths) - position)
+        if length > share:
+            return max(share, _LEAST)
+        left -= length
+    return longest
+
+
+def cut(text: str, longest: int) -> str:
+    """Head and tail stay."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

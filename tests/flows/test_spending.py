@@ -1,0 +1,153 @@
+"""What a turn costs, however it ends: stopped, taken away, cut short by the end of the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+
+from arvis.agents import notices, turns
+from arvis.domain.jobs import Failed
+from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.money import Budget, Pot, SpendingLimits, Spent, day_of
+from arvis.graph.engine import LAST_SECONDS
+from arvis.message_flow import PATIENCE
+from arvis.queue import scripts
+from arvis.runner.prices import Price, Prices
+from arvis.store.opening import Database
+from tests.flows.house import House, open_house
+from tests.flows.scripted import BOT, PLATFORM, Held
+from tests.flows.test_disk_trouble import full_disk
+
+ANSWERED, CANCELLED, FAILED = MessageStatus.ANSWERED, MessageStatus.CANCELLED, MessageStatus.FAILED
+ROOM = Address(PLATFORM, BOT, "room")
+#: One call is estimated at nearly all of it.
+DAILY = 10_000
+LIMITS = SpendingLimits(daily=DAILY)
+PRICES = Prices(own={"model": Price(1, 2)})
+#: What `said` of the scripted provider costs.
+ANSWER = 10 * 1 + 5 * 2
+
+
+@pytest.fixture
+async def priced(either_database: Database) -> AsyncIterator[House]:
+    async with open_house(either_database, limits=LIMITS, prices=PRICES) as house:
+        yield house
+
+
+async def begin_held(house: House, channel: str = "room") -> tuple[str, Held]:
+    held = Held(shown="Once upon")
+    house.provider.script.append(held)
+    message = await house.say("Hello", channel=channel)
+    await held.until_begun()
+    return message.message_id, held
+
+
+async def spent(house: House) -> Spent:
+    pot = Pot(Budget.DAY, day_of(house.clock.now(), "UTC"), "")
+    return await house.store.read(lambda tx: tx.spending.get(pot))
+
+
+async def aside(house: House) -> int:
+    pot = Pot(Budget.DAY, day_of(house.clock.now(), "UTC"), "")
+    return await house.store.read(lambda tx: tx.spending.reserved(pot, house.clock.now(), but=("", "")))
+
+
+async def until_spent(house: House, calls: int) -> Spent:
+    async def check() -> Spent | None:
+        found = await spent(house)
+        return found if found.calls >= calls else None
+
+    return await house.until(check)
+
+
+async def test_a_stopped_call_is_booked_and_sets_nothing_aside(priced: House) -> None:
+    message, _ = await begin_held(priced)
+    assert await aside(priced) > DAILY / 2
+    await priced.flow.stop(ROOM, "ann")
+    assert await aside(priced) == 0, "in the commit of the stop"
+    booked = await until_spent(priced, 1)
+    timeline = await priced.timeline(message)
+    assert (timeline.status, timeline.cost_micros) == (CANCELLED, booked.micros)
+    assert timeline.output_tokens == 3, "what was streamed"
+    assert booked.micros == timeline.input_tokens + 2 * 3
+    assert (await priced.ask("me next", channel="other")).reply == "Re: me next"
+
+
+async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: House) -> None:
+    message, held = await begin_held(priced)
+    execution = (await priced.timeline(message)).message.execution_id
+    assert execution is not None
+    await priced.store.write(turns.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
+    held.go.set()
+    assert (await until_spent(priced, 1)).micros == ANSWER
+    assert (await priced.timeline(message)).reply == notices.STOPPED
+    assert await aside(priced) == 0
+
+
+async def test_a_call_that_is_cut_by_the_end_of_the_process_is_booked_and_made_again(priced: House) -> None:
+    message, _ = await begin_held(priced)
+    await priced.restart()
+    timeline = await priced.until_status(message, ANSWERED)
+    booked = await spent(priced)
+    assert (booked.calls, booked.turns) == (2, 1)
+    assert timeline.cost_micros == booked.micros > ANSWER
+
+
+async def test_the_end_of_the_process_waits_for_no_room_on_the_disk(database: Database) -> None:
+    async with open_house(database, limits=LIMITS, prices=PRICES) as house:
+        message, _ = await begin_held(house)
+        async with full_disk(house), asyncio.timeout(3 * LAST_SECONDS):
+            await house.queue.stop(0)
+        await house.restart()
+        await house.until_status(message, ANSWERED)
+
+
+async def test_a_turn_that_is_given_up_sets_nothing_aside(priced: House) -> None:
+    message, _ = await begin_held(priced)
+    job = (await priced.timeline(message)).job
+    assert job is not None
+    given_up = partial(scripts.postpone, also=priced.flow.postponed)
+    await priced.store.write(given_up, job, Failed("poison", "it died"), now=priced.clock.now())
+    assert await aside(priced) == 0
+
+
+async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
+    message, held = await begin_held(priced)
+    waiting = (await priced.say("me too", channel="other")).message_id
+    for times in range(1, PATIENCE // 2 + 4):
+        await priced.until_noted(waiting, "snoozed", times)
+        await priced.pass_time(2)
+    assert priced.connector.texts == [notices.delayed(2, "budget")]
+    held.go.set()
+    await priced.until_status(message, ANSWERED)
+    await priced.pass_time(2)
+    assert (await priced.until_status(waiting, ANSWERED)).reply == "Re: me too"
+    assert await spent(priced) == Spent(2 * ANSWER, 2, 2)
+
+
+# -- without prices ----------------------------------------------------------------------------------------
+
+PLAIN = ["_take", "_commit", "_sent"]
+
+
+@pytest.mark.parametrize("user", ["owner", "stranger"])
+async def test_a_plain_message_makes_three_commits_whoever_asks(database: Database, user: str) -> None:
+    async with open_house(database, limits=SpendingLimits(stranger_daily_turns=5)) as house:
+        house.store.commits.clear()
+        await house.ask("Hello", user=user)
+        await house.until_sent(1)
+        assert house.store.commits == PLAIN
+
+
+async def test_strangers_ask_so_many_questions_a_day(either_database: Database) -> None:
+    async with open_house(either_database, limits=SpendingLimits(stranger_daily_turns=2)) as house:
+        for text in ("one", "two"):
+            await house.ask(text)
+        third = (await house.say("three")).message_id
+        timeline = await house.until_status(third, FAILED)
+        assert timeline.reason == "budget_turns"
+        assert len(house.provider.asked) == 2
+        assert (await house.ask("me", user="bob")).reply == "Re: me"
