@@ -121,7 +121,7 @@ class _Nodes:
         try:
             await self._purse.open(spender, estimate)
             run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=coalescer.add, trail=trail)
-        except RunFailed:
+        except (RunFailed, asyncio.CancelledError):
             self._keep(context, spender, estimate, trail)
             raise
         finally:

@@ -54,6 +54,21 @@ def list_waits(
 
 @waits.command()
 @click.argument("wait_id")
+@json_option
+@place_options
+def show(*, wait_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Show one question whole."""
+    wait = connect(config, data).get("api", "waits", wait_id)
+    if as_json:
+        print_json(wait)
+        return
+    print(wait["prompt"])
+    if wait["choices"]:
+        print(f"\nAnswers: {', '.join(wait['choices'])}")
+
+
+@waits.command()
+@click.argument("wait_id")
 @click.argument(
     "decision", metavar="DECISION", type=click.Choice([*map(str, Decision)]), help=f"One of {', '.join(Decision)}."
 )

@@ -76,7 +76,7 @@ class RunResult:
 @dataclass(frozen=True, slots=True)
 class ModelCall:
     """The receipt of one try at one account: what `explain` shows and what the budget counts.
-    `error` is a provider error kind or None; times in ms, cost in millionths of a US dollar. Of the input,
+    `error` is a provider error kind, `cancelled`, or None; times in ms, cost in millionths of a US dollar. Of the input,
     `cached_tokens` were read from the vendor's cache and `written_tokens` put into it; `priced` says whether anybody
     knew what the model costs."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,21 +42,35 @@ _NO_PROXIES = {"http://": None, "https://": None, "all://": None}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
+#: Clients that are kept while nobody uses them; keys are exchanged for others over the months.
+_MOST_CLIENTS = 16
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A client of the SDK and the number of calls that use it."""
+
+    client: anthropic.AsyncAnthropic
+    users: int = 0
+
+
 class SdkExchange:
-    """Keeps one client of the SDK, with its connections, for each key and address, until `aclose`."""
+    """Keeps one client of the SDK, with its connections, for each of the keys and addresses that were used last, until
+    `aclose`."""
 
     def __init__(self, *, clock: Clock, timeouts: CallTimeouts, failure: FailureReader) -> None:
         self._clock = clock
         self._timeouts = timeouts
         self._failure = failure
-        self._clients: dict[tuple[str, str], anthropic.AsyncAnthropic] = {}
+        #: In the order of their last use.
+        self._clients: dict[tuple[str, str], _Kept] = {}
         self._opening = asyncio.Lock()
 
     async def aclose(self) -> None:
         """End all connections. A call afterwards opens new ones."""
         clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+        for kept in clients.values():
+            await kept.client.close()
 
     @contextlib.asynccontextmanager
     async def post(
@@ -68,12 +83,12 @@ class SdkExchange:
         try:
             async with asyncio.timeout(self._timeouts.total):
                 with _Faults(base):
-                    client = await self._client(account, base)
-                    create = client.messages.with_streaming_response.create
-                    async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
-                        body = SdkResponse(response, base=base, most=most)
-                        yield Answered(body, account)
-                        await body.drain()
+                    async with self._client(account, base) as client:
+                        create = client.messages.with_streaming_response.create
+                        async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
+                            body = SdkResponse(response, base=base, most=most)
+                            yield Answered(body, account)
+                            await body.drain()
         except _Failed as error:
             raise self._failure(account, error.status, error.headers, _read(error.body, account), self._clock) from None
         except HttpError as error:
@@ -82,13 +97,26 @@ class SdkExchange:
             late = HttpError(f"{_host(base)} took too long to answer", timeout=True)
             raise failures.from_transport(account, late) from None
 
-    async def _client(self, account: Account, base: str) -> anthropic.AsyncAnthropic:
+    @contextlib.asynccontextmanager
+    async def _client(self, account: Account, base: str) -> AsyncIterator[anthropic.AsyncAnthropic]:
         """Made in a thread: its certificates are read from disk."""
-        key = sendable_key(account)
+        name = (sendable_key(account), base)
         async with self._opening:
-            if (key, base) not in self._clients:
-                self._clients[key, base] = await asyncio.to_thread(_open, key, base)
-            return self._clients[key, base]
+            kept = self._clients.pop(name, None) or _Kept(await asyncio.to_thread(_open, *name))
+            self._clients[name] = kept
+            kept.users += 1
+        try:
+            await self._close_spare()
+            yield kept.client
+        finally:
+            kept.users -= 1
+
+    async def _close_spare(self) -> None:
+        """Those that were not used for the longest time and are not used now."""
+        unused = [name for name, kept in self._clients.items() if not kept.users]
+        spare = unused[: max(0, len(self._clients) - _MOST_CLIENTS)]
+        for kept in [self._clients.pop(name) for name in spare]:
+            await kept.client.close()
 
 
 def _open(key: str, base: str) -> anthropic.AsyncAnthropic:

@@ -287,6 +287,13 @@ def test_a_tool_that_nobody_offers(tmp_path: Path) -> None:
     assert patient.status("tool_names") == "ok"
 
 
+def test_a_rule_about_a_tool_that_is_not_there(tmp_path: Path) -> None:
+    assert "tool_policy" not in Patient(tmp_path).examined()
+    rules = "mcp: {servers: [{name: srv, command: [dig]}]}\napprovals: {policy: {write: ask, run_shell: never, srv.*: ask}}\n"
+    assert Patient(tmp_path, rules).status("tool_policy") == "ok"
+    assert Patient(tmp_path, "approvals: {policy: {srv__dig: never}}\n").status("tool_policy") == "warn"
+
+
 def test_agents_that_run_programs_where_there_is_no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sandbox" not in Patient(tmp_path, AGENT.format("get_time")).examined()
     monkeypatch.setenv("PATH", str(tmp_path))

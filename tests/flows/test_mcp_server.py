@@ -155,8 +155,8 @@ async def test_the_role_decides(daemon: Daemon) -> None:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper", "second"]
         for hidden in ("risky", "closed"):
-            sent = data_of(await client.call_tool("send_message", {"text": "x", "agent": hidden}))
-            assert sent["status"] == "dropped"
+            refused = await client.call_tool("send_message", {"text": "x", "agent": hidden})
+            assert "was not accepted (not_" in text_of(refused)
     async with client_of(daemon, OTHER_CHAT) as client:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper"]

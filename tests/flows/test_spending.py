@@ -19,7 +19,7 @@ from arvis.runner.prices import Price, Prices
 from arvis.store.opening import Database
 from tests.flows.house import House, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held
-from tests.flows.test_disk_trouble import full_disk
+from tests.flows.test_disk_trouble import locked
 
 ANSWERED, CANCELLED, FAILED = MessageStatus.ANSWERED, MessageStatus.CANCELLED, MessageStatus.FAILED
 ROOM = Address(PLATFORM, BOT, "room")
@@ -96,11 +96,12 @@ async def test_a_call_that_is_cut_by_the_end_of_the_process_is_booked_and_made_a
     assert timeline.cost_micros == booked.micros > ANSWER
 
 
-async def test_the_end_of_the_process_waits_for_no_room_on_the_disk(database: Database) -> None:
+async def test_the_end_of_the_process_waits_for_no_database(database: Database) -> None:
     async with open_house(database, limits=LIMITS, prices=PRICES) as house:
         message, _ = await begin_held(house)
-        async with full_disk(house), asyncio.timeout(3 * LAST_SECONDS):
-            await house.queue.stop(0)
+        with locked(database):
+            async with asyncio.timeout(LAST_SECONDS + 5):
+                await house.queue.stop(0)
         await house.restart()
         await house.until_status(message, ANSWERED)
 

@@ -212,9 +212,12 @@ class Noting:
 
     says: Says
     callers: set[object] = field(default_factory=set)
+    lines: set[asyncio.Transport] = field(default_factory=set)
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         self.callers.add(received.http.get_extra_info("peername"))
+        if received.http.transport is not None:
+            self.lines.add(received.http.transport)
         return await self.says.answer(received)
 
 
@@ -247,3 +250,39 @@ async def test_a_provider_that_was_closed_opens_again() -> None:
         assert isinstance(scene.provider, KeepsConnections)
         await scene.provider.aclose()
         assert (await scene.complete(says("two"))).content == "two"
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Answers once `go` is set."""
+
+    says: Says
+    come: asyncio.Event = field(default_factory=asyncio.Event)
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        self.come.set()
+        await self.go.wait()
+        return await self.says.answer(received)
+
+
+async def test_connections_of_old_keys_are_closed_and_calls_under_way_are_not() -> None:
+    late, noting = Late(says("late")), Noting(says("hi"))
+    async with open_scene() as scene:
+
+        async def ask(number: int) -> int:
+            """How many connections there were so far."""
+            account = replace(scene.account, api_key=f"key-{number}")
+            await scene.provider.complete(scene.then(noting), account)
+            return len(noting.callers)
+
+        first = asyncio.create_task(scene.provider.complete(scene.then(late), scene.account))
+        await late.come.wait()
+        assert [await ask(number) for number in range(20)] == list(range(1, 21))
+        async with asyncio.timeout(10):
+            while sum(not line.is_closing() for line in noting.lines) > 15:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(0.01)
+        assert [await ask(number) for number in range(5, 20)] == [20] * 15
+        assert await ask(4) == 21
+        late.go.set()
+        assert (await first).content == "late"

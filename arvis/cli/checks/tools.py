@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 
 from arvis.cli.checks.findings import Check, Group, Verdict, ok, warn
 from arvis.cli.checks.scene import Scene
+from arvis.domain.tools import Risk
 from arvis.process.sandbox import Bubblewrap
 
 #: Tools that run programs.
@@ -27,6 +28,22 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     return ok("Every tool of an agent is known")
 
 
+def check_tool_policy(scene: Scene) -> Verdict | None:
+    """A rule whose name is misspelt rules nothing."""
+    rules = scene.config.approvals.policy
+    if not rules:
+        return None
+    risks = {str(risk) for risk in Risk}
+    tools = {point.name for point in entry_points(group="arvis.tools")}
+    servers = {server.name for server in scene.config.mcp.servers}
+    strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
+    if strange:
+        why = f"`approvals.policy` names {', '.join(strange)}: no tool, no server and no risk."
+        fix = f"Write a tool such as run_shell, server.tool, server.*, or a risk: {', '.join(sorted(risks))}."
+        return warn("A rule about tools has no effect", why, fix)
+    return ok("Every rule about tools names something")
+
+
 def check_sandbox(scene: Scene) -> Verdict | None:
     if not any(_PROGRAMS.intersection(agent.tools) for agent in scene.config.agents):
         return None
@@ -38,4 +55,11 @@ def check_sandbox(scene: Scene) -> Verdict | None:
     return ok("Programs of agents run in a sandbox")
 
 
-GROUP = Group("tools", (Check("tool_names", check_tool_names), Check("sandbox", check_sandbox)))
+GROUP = Group(
+    "tools",
+    (
+        Check("tool_names", check_tool_names),
+        Check("tool_policy", check_tool_policy),
+        Check("sandbox", check_sandbox),
+    ),
+)
