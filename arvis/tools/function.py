@@ -25,7 +25,9 @@ class FunctionTool:
     """`Tool` over `async def name(first: str, second: int = 3, *, caller: Caller) -> str`; `caller` may be missing.
     `Annotated[str, Field(description=..., max_length=...)]` describes and bounds a parameter."""
 
-    def __init__(self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True, sensitive: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Awaitable[str]], *, risk: Risk, repeatable: bool = True, sensitive: bool = False
+    ) -> None:
         self._function = function
         self._model = _model_of(function)
         self._wants_caller = _CALLER in inspect.signature(function).parameters

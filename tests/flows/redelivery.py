@@ -29,6 +29,7 @@ from structlog.testing import capture_logs
 
 from arvis.domain.errors import StoreError
 from arvis.domain.messages import FINAL_STATUSES, IncomingMessage, MessageStatus
+from arvis.domain.money import SpendingLimits
 from arvis.ports.inbox import Received
 from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
@@ -280,7 +281,14 @@ async def open_mortal_house(database: Database) -> AsyncIterator[MortalHouse]:
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with open_store(database, boot="house", new_id=new_id) as (store, insights):
         house = MortalHouse(
-            store=MortalStore(store), insights=insights, graphs=(), safe_resend=True, workers=6, lease_seconds=30
+            store=MortalStore(store),
+            insights=insights,
+            graphs=(),
+            safe_resend=True,
+            workers=6,
+            lease_seconds=30,
+            limits=SpendingLimits(),
+            prices=None,
         )
         await store.write(lambda tx: tx.agents.add(HELPER, clock.now()))
         await house.start()
