@@ -89,9 +89,8 @@ class _Nodes:
 
     async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
         asked: Mapping[str, Any] = context.value
-        # A turn of an earlier version names no tools.
-        offer = await self._tools.registry.offer(asked["agent"].get("tools", ()))
-        tools = await self._rounds(context, asked.get("room", 0))
+        offer = await self._tools.registry.offer(asked["agent"]["tools"])
+        tools = await self._rounds(context, asked["room"])
         return RunRequest(
             system=asked["system"],
             turns=(*(Turn(role, content) for role, content in asked["turns"]), *tools),
@@ -114,7 +113,7 @@ class _Nodes:
         asked: Mapping[str, Any] = context.value
         address = Address.from_json(context.state["address"])
         coalescer = Coalescer(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
-        model, fallbacks = asked["agent"]["model"], asked["agent"].get("fallbacks", ())
+        model, fallbacks = asked["agent"]["model"], asked["agent"]["fallbacks"]
         estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
         spender = Spender(**{**asked["spender"], "job_id": context.job_id, "visit": context.visit})
         trail = Trail()

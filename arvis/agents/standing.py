@@ -19,24 +19,39 @@ HISTORY_ROWS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One reading of a turn: its agent, the conversation before it, the messages that it answers, which accounts rest,
-    and who pays."""
+class Asked:
+    """Whom a turn asks, and what: its agent, and the messages that it answers."""
 
     agent: Agent
-    history: list[HistoryLine]
     current: list[StoredMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Asked):
+    """The same with all that a prompt needs: the conversation before it, which accounts rest, and who pays."""
+
+    history: list[HistoryLine]
     rests: list[Rest]
     spender: Spender
 
 
-def load_standing(tx: Transaction, execution: Execution) -> Standing:
+def load_asked(tx: Transaction, execution: Execution) -> Asked:
     agent = tx.agents.get(execution.state["agent"])
     current = tx.messages.of_turn(execution.id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
-    history = tx.messages.history(execution.state["conversation"], HISTORY_ROWS)
-    return Standing(agent, history, current, tx.rests.all(), spender_of(tx, execution, agent_id=agent.id))
+    return Asked(agent, current)
+
+
+def load_standing(tx: Transaction, execution: Execution) -> Standing:
+    asked = load_asked(tx, execution)
+    return Standing(
+        agent=asked.agent,
+        current=asked.current,
+        history=tx.messages.history(execution.state["conversation"], HISTORY_ROWS),
+        rests=tx.rests.all(),
+        spender=spender_of(tx, execution, agent_id=asked.agent.id),
+    )
 
 
 def note_rests(tx: Transaction, rests: Sequence[Rest]) -> None:

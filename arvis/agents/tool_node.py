@@ -10,7 +10,7 @@ from typing import Any
 
 from arvis.agents import rounds, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
-from arvis.agents.standing import Standing, load_standing
+from arvis.agents.standing import Asked, load_asked
 from arvis.agents.tool_use import CallRunner, Planned
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address
@@ -52,7 +52,7 @@ class ToolNode:
 
     async def use_tools(self, context: NodeContext) -> Decision:
         """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
-        turn = await self._store.read(load_standing, context.execution)
+        turn = await self._store.read(load_asked, context.execution)
         number = rounds.count(context.state)
         calls = rounds.calls_of(context.state, number)
         earlier = [call for before in range(1, number) for call in rounds.calls_of(context.state, before)]
@@ -77,7 +77,7 @@ class ToolNode:
         changes = rounds.made(number, context.place, refused)
         return Next(None, looping=looping, verdicts={}, asking=None, **changes)
 
-    async def _plan(self, turn: Standing, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
+    async def _plan(self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
         offer = await self._rules.registry.offer(turn.agent.tools)
         planned = tool_use.plan(calls, earlier, offer, self._rules.permit)
         if turn.agent.active:
@@ -104,7 +104,7 @@ class ToolNode:
             asking=dict(asking),
         )
 
-    def _caller(self, context: NodeContext, turn: Standing, number: int) -> Caller:
+    def _caller(self, context: NodeContext, turn: Asked, number: int) -> Caller:
         conversation = str(context.state["conversation"])
         return Caller(
             agent=turn.agent,
@@ -124,7 +124,7 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
     return [index for index in waiting if not _on_record(context, index, planned)]
 
 
-def _question(planned: Planned, turn: Standing) -> str | None:
+def _question(planned: Planned, turn: Asked) -> str | None:
     newest = turn.current[-1]
     return question(
         planned.call,

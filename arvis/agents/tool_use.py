@@ -15,6 +15,7 @@ import structlog
 
 from arvis.agents.rounds import cut, effect_name, output_of
 from arvis.domain.errors import ArvisError, ToolError
+from arvis.domain.text import storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.ports.tool import Caller, Tool
@@ -188,17 +189,16 @@ class CallRunner:
         except Exception as defect:  # a tool may be anybody's code: its defect ends the call, not the turn (ADR 0016)
             log.exception("tool_failed", tool=tool.spec.name)
             return _failed(planned, f"the tool failed ({type(defect).__name__}).")
-        text = planned.note + (clean(content) or "(no output)")
+        text = planned.note + (told(content) or "(no output)")
         if tool.sensitive:
             return ToolOutput(planned.call.id, self._seal(text), sealed=True)
         return ToolOutput(planned.call.id, text)
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:
-    return ToolOutput(planned.call.id, f"{planned.note}Error: {clean(why)}", failed=True)
+    return ToolOutput(planned.call.id, f"{planned.note}Error: {told(why)}", failed=True)
 
 
-def clean(text: str) -> str:
-    """What the store can hold, and no more than a model should read: without NUL and lone surrogates, cut in the
-    middle."""
-    return cut(text.replace("\0", "").encode("utf-8", "replace").decode(), LONGEST_OUTPUT)
+def told(text: str) -> str:
+    """What the store can hold, and no more than a model should read."""
+    return cut(storable(text), LONGEST_OUTPUT)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.runs import Account
+from arvis.domain.text import storable, storable_json
 from arvis.domain.tools import ToolCall
 from arvis.providers import failures
 
@@ -51,9 +52,9 @@ class CallDrafts:
         self._left -= len(arguments.encode("utf-8", "replace")) + len(signature)
         if self._left < 0:
             raise failures.unreadable(self._account, "the arguments of its tool calls are too long")
-        draft.id = draft.id or _clean(id[:_LONGEST_ID])
-        draft.name = draft.name or _clean(name[:_LONGEST_NAME])
-        draft.signature = draft.signature or _clean(signature)
+        draft.id = draft.id or storable(id[:_LONGEST_ID])
+        draft.name = draft.name or storable(name[:_LONGEST_NAME])
+        draft.signature = draft.signature or storable(signature)
         draft.arguments += arguments
 
     def add_whole(self, name: str, arguments: object, *, id: str = "", signature: str = "") -> None:  # noqa: A002
@@ -75,34 +76,16 @@ class CallDrafts:
 
 def _read(text: str) -> tuple[Mapping[str, Any] | None, str]:
     """The arguments and, when they are no object, what was written instead. None at all means no arguments."""
-    clean = _clean(text)
+    clean = storable(text)
     if not clean.strip():
         return {}, ""
     try:
         value = json.loads(clean, parse_constant=_refuse, parse_float=_finite)
         if "\\u" in clean:
-            value = _unescaped(value)
+            value = storable_json(value)
     except (ValueError, RecursionError):
         return None, clean
     return (value, "") if isinstance(value, dict) else (None, clean)
-
-
-def _clean(text: str) -> str:
-    """Without NUL characters and lone surrogates, which the store cannot hold."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode()
-
-
-def _unescaped(value: Any) -> Any:
-    """The same, for what only escapes in the JSON have brought. Raises `RecursionError`."""
-    match value:
-        case str():
-            return _clean(value)
-        case dict():
-            return {_clean(name): _unescaped(each) for name, each in value.items()}
-        case list():
-            return [_unescaped(each) for each in value]
-        case _:
-            return value
 
 
 def _refuse(constant: str) -> None:

@@ -38,8 +38,8 @@ class Run:
 @dataclass(slots=True)
 class Try:
     """One call of one account. `at` is when it began on the wall clock in ms, `ticks` the same in seconds of the clock
-    that measures durations; `pieces` are what was streamed so far, `asked` says whether the provider was reached, and `result` is a reply without an answer whose usage is
-    known."""
+    that measures durations; `pieces` are what was streamed so far, `asked` says whether the provider was reached, and
+    `result` is a reply without an answer whose usage is known."""
 
     choice: Choice
     request: RunRequest

@@ -12,10 +12,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from arvis.domain.text import storable
 from arvis.domain.tools import Risk
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.tool import Tool, ToolServices
-from arvis.tools.cleaning import clean
 from arvis.tools.function import FunctionTool
 from arvis.tools.page_text import page_text
 
@@ -50,7 +50,7 @@ def create(services: ToolServices) -> Tool:
 async def _fetch(fetcher: Fetcher, url: str, max_chars: int) -> str:
     answer = await fetcher.fetch(url, max_bytes=_MAX_BYTES, timeout=_TIMEOUT)
     # A large page takes so long to read that nobody else should wait for it.
-    return clean(await asyncio.to_thread(read_answer, answer, max_chars))
+    return storable(await asyncio.to_thread(read_answer, answer, max_chars))
 
 
 def read_answer(answer: Fetched, max_chars: int) -> str:

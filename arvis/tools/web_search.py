@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from arvis.domain.errors import ToolError
+from arvis.domain.text import storable
 from arvis.domain.tools import Risk
 from arvis.ports.http import HttpClient, HttpError
 from arvis.ports.tool import Tool, ToolServices
-from arvis.tools.cleaning import clean
 from arvis.tools.function import FunctionTool
 
 _TIMEOUT = 10.0
@@ -113,4 +113,4 @@ def _text(entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return " ".join(clean(value).split())[:_LONGEST_PART] if isinstance(value, str) else ""
+    return " ".join(storable(value).split())[:_LONGEST_PART] if isinstance(value, str) else ""

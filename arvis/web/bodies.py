@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -17,11 +16,11 @@ from typing import Any, NoReturn
 from starlette.requests import ClientDisconnect, Request
 
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
+from arvis.domain.text import storable_json
 
 #: Above this many bytes JSON is read in a thread, so that a large attachment does not hold the event loop.
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
-_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _MAX_WHOLE = 2**53 - 1
 
 
@@ -39,13 +38,6 @@ class BodyLimit:
 
 #: For a request or frame without attachments.
 SMALL = BodyLimit(size=65_536, marks=65_536)
-
-
-def clean(text: str) -> str:
-    """`text` without NUL characters; a lone surrogate becomes the replacement character."""
-    if text.isascii():
-        return text.replace("\x00", "")
-    return _LONE_SURROGATES.sub("\ufffd", text.replace("\x00", ""))
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -94,7 +86,7 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         if not limit.holds(text):
             raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
-        return _cleaned(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
+        return storable_json(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
     except (ValueError, RecursionError):
         raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None
 
@@ -109,18 +101,6 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError(digits)
     return number
-
-
-def _cleaned(value: Any) -> Any:
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [_cleaned(item) for item in value]
-        case dict():
-            return {clean(key): _cleaned(item) for key, item in value.items()}
-        case _:
-            return value
 
 
 class Fields:

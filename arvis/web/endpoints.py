@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.errors import NotFound, Unprocessable
-from arvis.web.bodies import BodyLimit, Fields, clean, read_json
+from arvis.domain.text import storable
+from arvis.web.bodies import BodyLimit, Fields, read_json
 from arvis.web.identity import Access, Identity
 from arvis.web.schemas import BOOLEAN, INTEGER, STRING, Schema
 
@@ -55,7 +56,9 @@ class Call:
 
     def query(self, name: str) -> str | None:
         value = self.request.query_params.get(name)
-        if value is not None and not (0 < len(value) <= _MAX_QUERY and value.isprintable() and clean(value) == value):
+        if value is not None and not (
+            0 < len(value) <= _MAX_QUERY and value.isprintable() and storable(value) == value
+        ):
             raise _wrong_query(name, f"1 to {_MAX_QUERY} printable characters")
         return value
 

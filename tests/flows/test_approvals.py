@@ -85,6 +85,9 @@ async def test_edited_arguments_are_what_runs(shed: House) -> None:
     await decide(shed, wait, "edit", arguments={"words": "the cellar"})
     await shed.until_status(message, ANSWERED)
     assert shed.tools.rm.calls == [{"words": "the cellar"}]
+    (told,) = outputs(shed.provider.asked[-1])
+    assert told.startswith("[A person changed the arguments. This was called: rm")
+    assert told.endswith("rm of the cellar")
 
 
 async def test_edited_arguments_that_do_not_fit_do_not_run(shed: House) -> None:

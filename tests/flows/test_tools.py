@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from arvis.domain.errors import ProviderError, ProviderErrorKind, ToolError
+from arvis.domain.errors import ProviderError, ProviderErrorKind, StoreError, ToolError
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import RunRequest
 from arvis.domain.tools import Permit, ToolCall
@@ -241,7 +241,7 @@ async def test_what_the_store_cannot_hold_is_taken_out_of_an_output(shed: House)
     shed.tools.look.script.append("bad \ud800 and \0 good")
     shed.provider.script += [asking(call(1, "look")), "Odd."]
     assert (await shed.ask("Look")).reply == "Odd."
-    assert outputs(shed.provider.asked[1]) == ["bad ? and  good"]
+    assert outputs(shed.provider.asked[1]) == ["bad \ufffd and  good"]
 
 
 async def test_a_tool_that_is_gone_stays_named_while_the_turn_has_used_it(shed: House) -> None:
@@ -254,3 +254,18 @@ async def test_a_tool_that_is_gone_stays_named_while_the_turn_has_used_it(shed: 
     held.go.set()
     await shed.until_status(message, MessageStatus.ANSWERED)
     assert [spec.name for spec in shed.provider.asked[-1].tools] == ["look"]
+
+
+async def test_a_call_that_ended_while_another_broke_the_turn_is_not_made_again(shed: House) -> None:
+    """What breaks a turn is no defect of a tool, but of the house."""
+    held = Held("a hole")
+    shed.tools.dig.script.append(held)
+    shed.tools.look.script.append(StoreError("away"))
+    shed.provider.script += [asking(call(1, "look"), call(2, "srv__dig")), "Done."]
+    message = (await shed.say("Look and dig")).message_id
+    await held.until_begun()
+    held.go.set()
+    await shed.until_noted(message, "retried")
+    await shed.pass_time(200)
+    await shed.until_status(message, MessageStatus.ANSWERED)
+    assert (len(shed.tools.dig.calls), len(shed.tools.look.calls)) == (1, 2)

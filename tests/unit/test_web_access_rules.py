@@ -6,8 +6,8 @@ import pytest
 
 from arvis.domain.errors import Forbidden, TooMany
 from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.text import storable
 from arvis.testing.clock import SteppedClock
-from arvis.web.bodies import clean
 from arvis.web.guards import known_hosts, origin_of
 from arvis.web.identity import Identity, Role, address_for, sender_for
 from arvis.web.limiter import LoginLimiter
@@ -102,4 +102,4 @@ def test_the_limiter_does_not_grow_for_ever() -> None:
     ("text", "cleaned"), [("a\0b", "ab"), ("\ud83dx", "\ufffdx"), ("\U0001f600", "\U0001f600"), ("", "")]
 )
 def test_text_is_cleaned(text: str, cleaned: str) -> None:
-    assert clean(text) == cleaned
+    assert storable(text) == cleaned

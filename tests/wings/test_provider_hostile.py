@@ -114,8 +114,8 @@ async def test_a_call_holds_nothing_that_no_database_holds(arguments: str) -> No
         call = {"index": 0, "id": "a\0b\udfff", "type": "function", "function": function}
         result = await scene.complete(chat_scene.body(choice({"content": None, "tool_calls": [call]})))
     [made] = result.calls
-    assert (made.id, made.name) == ("ab?", "look?up")
-    assert made.arguments in ({"a": "x?"}, {"a?": [["x?"]]})
+    assert (made.id, made.name) == ("ab\ufffd", "look\ufffdup")
+    assert made.arguments in ({"a": "x\ufffd"}, {"a\ufffd": [["x\ufffd"]]})
 
 
 async def test_an_infinite_number_is_no_argument() -> None:

@@ -23,8 +23,8 @@ from pydantic import ValidationError
 from arvis import __version__
 from arvis.config.mcp import McpServer
 from arvis.domain.errors import ToolError
+from arvis.domain.text import storable
 from arvis.ports.clock import Clock
-from arvis.tools.cleaning import clean
 from arvis.tools.mcp.guard import News, guarded
 from arvis.tools.mcp.http import Door, address
 from arvis.tools.mcp.offers import LinkLost, Offer, Reply
@@ -109,7 +109,7 @@ class OpenLink:
         if self._door.refusal == NOT_FOUND:
             self._news.lose("it has forgotten the session")
             return LinkLost("it has forgotten the session")
-        return ToolError(clean(refused.error.message[:_MAX_COMPLAINT]))
+        return ToolError(storable(refused.error.message[:_MAX_COMPLAINT]))
 
 
 def _way_to(settings: McpServer, door: Door, say: Callable[[str], None]) -> Transport:

@@ -17,7 +17,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from arvis.tools.cleaning import clean
+from arvis.domain.text import storable
 from arvis.tools.mcp.offers import Reply
 
 #: Bytes of text that one result may bring.
@@ -61,7 +61,7 @@ def _size(base64: str) -> int:
 
 
 def _cut(text: str) -> str:
-    data = clean(text).encode()
+    data = storable(text).encode()
     if len(data) <= MAX_BYTES:
         return data.decode()
     return f"{data[:MAX_BYTES].decode(errors='ignore')}\n[cut here: the result has {len(data)} bytes]"

@@ -12,10 +12,10 @@ from typing import Any
 import structlog
 
 from arvis.config.mcp import McpServer
+from arvis.domain.text import storable
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.tool import Tool
-from arvis.tools.cleaning import clean
 from arvis.tools.mcp.offers import Offer
 from arvis.tools.mcp.remote import RemoteServer
 from arvis.tools.mcp.tool import McpTool
@@ -108,5 +108,5 @@ class _Offers:
 
 
 def _bounded(text: str) -> str:
-    text = clean(text).strip()
+    text = storable(text).strip()
     return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 1]}…"

@@ -1,0 +1,28 @@
+"""What a text must be before it may go anywhere: the store, a platform, a model."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Without NUL characters, which PostgreSQL refuses; half a character becomes the replacement character."""
+    if text.isascii():
+        return text.replace("\0", "")
+    return _LONE_SURROGATES.sub("\ufffd", text.replace("\0", ""))
+
+
+def storable_json(value: Any) -> Any:
+    """The same for all texts and names in a value that was read from JSON. Raises `RecursionError`."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [storable_json(each) for each in value]
+        case dict():
+            return {storable(name): storable_json(each) for name, each in value.items()}
+        case _:
+            return value
