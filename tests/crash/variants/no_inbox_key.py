@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.crash.blows import Aim
-from tests.crash.oracle import an_id_means_one_message, every_message_has_one_reply
+from tests.crash.oracle import an_id_means_one_message
 from tests.crash.variants.build import Edit, Variant
 
 VARIANT = Variant(
@@ -19,7 +19,7 @@ VARIANT = Variant(
             new="CREATE INDEX messages_inbox ON",
         ),
     ),
-    caught_by=[an_id_means_one_message, every_message_has_one_reply],
+    caught_by=[an_id_means_one_message],
     rows=["a platform event is stored once"],
     blows=1,
     aim=Aim.UNHEARD,
