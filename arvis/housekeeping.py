@@ -6,15 +6,19 @@ Nobody waits for it, and a database that cannot be used now is asked again at th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Concatenate, ParamSpec
 
 import structlog
 
 from arvis.domain.errors import ArvisError, StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
+from arvis.memory import decay
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
+
+P = ParamSpec("P")
 
 log = structlog.get_logger(__name__)
 
@@ -22,11 +26,13 @@ ROUND_SECONDS = 3600.0
 #: Between two slices, so that the writer stays free for people.
 REST_SECONDS = 0.05
 SLICE = 500
+#: Summaries of a slice: each may stand for a few hundred messages.
+ARCHIVES = 5
 
 
 class Housekeeping:
     """`back_up` takes a backup when one is due and says how many seconds it is to the next (None: backups are somebody
-    else's). Times in ms."""
+    else's); `keep_archive_ms` is how long what a summary stands for can be brought back (None: for ever). Times in ms."""
 
     def __init__(
         self,
@@ -36,27 +42,33 @@ class Housekeeping:
         keep_finished_ms: int,
         keep_history_ms: int,
         back_up: Callable[[], Awaitable[float]] | None,
+        keep_archive_ms: int | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep_finished_ms = keep_finished_ms
         self._keep_history_ms = keep_history_ms
         self._back_up = back_up
+        self._keep_archive_ms = keep_archive_ms
 
     async def run(self, holding: Holding) -> None:
         """Round after round, until cancelled."""
         while True:
-            await self._prune(holding)
+            now = self._clock.now()
+            await self._do(prune, holding, now - self._keep_finished_ms, now - self._keep_history_ms, now)
+            if self._keep_archive_ms is not None:
+                await self._do(forget, holding, now - self._keep_archive_ms, now)
+                await self._do(erase, holding, now - self._keep_archive_ms)
+            await self._do(fade, holding, now)
             await self._clock.sleep(min(ROUND_SECONDS, await self._save()))
 
-    async def _prune(self, holding: Holding) -> None:
-        now = self._clock.now()
-        limits = now - self._keep_finished_ms, now - self._keep_history_ms, now
+    async def _do(self, duty: Callable[Concatenate[Transaction, P], bool], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Slice by slice, as long as there may be more."""
         try:
-            while await self._store.write(prune, holding, *limits):
+            while await self._store.write(duty, *args, **kwargs):
                 await self._clock.sleep(REST_SECONDS)
         except StoreError as error:
-            log.warning("duty_failed", duty="prune", error=error.what, why=error.why)
+            log.warning("duty_failed", duty=duty.__name__, error=error.what, why=error.why)
 
     async def _save(self) -> float:
         """Seconds to the next backup."""
@@ -81,3 +93,21 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.spending.prune(first, day, now, SLICE),
     )
     return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE
+
+
+def forget(tx: Transaction, holding: Holding, before: int, now: int) -> bool:
+    """Empty what a few summaries stand for that were made before this time; whether there may be more."""
+    holding.check(tx)
+    return tx.compactions.forget(before, ARCHIVES, now) == ARCHIVES
+
+
+def fade(tx: Transaction, holding: Holding, now: int) -> bool:
+    """Let a slice of the facts that nobody uses be trusted less; whether there may be more."""
+    holding.check(tx)
+    return decay(tx, now, SLICE // 5) == SLICE // 5
+
+
+def erase(tx: Transaction, holding: Holding, before: int) -> bool:
+    """Remove a slice of the facts that people deleted before this time; whether there may be more."""
+    holding.check(tx)
+    return tx.facts.erase(before, SLICE // 5) == SLICE // 5

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
-from arvis.agents import notices, turns
-from arvis.agents.agent import is_turn
+from arvis import commands
+from arvis.agents import notices, saying, turns
 from arvis.agents.turns import CancelledTurn, Ending
+from arvis.commands import Invocation, Spoken
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
-from arvis.domain.runs import RunResult
+from arvis.effects.conclusion import Conclusion
+from arvis.effects.situation import Limits
 from arvis.graph import lifecycle
-from arvis.graph.engine import Engine, nothing
+from arvis.graph.engine import Engine
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Received
@@ -43,11 +44,21 @@ BUSY = "budget"
 
 
 class MessageFlow:
-    """`Inbox` for connectors, `Handler` for jobs of kind `message` and `advance`. `admit` raises, without touching the
-    disk, while nothing new may be taken on."""
+    """`Inbox` for connectors, `Handler` for jobs of kind `message`, `advance` and `compact`. `admit` raises, without
+    touching the disk, while nothing new may be taken on; `zone` is the daemon's, `limits` bound what replies may set
+    going."""
 
     def __init__(
-        self, *, admit: Callable[[], None], store: Store, router: Router, engine: Engine, bus: Bus, clock: Clock
+        self,
+        *,
+        admit: Callable[[], None],
+        store: Store,
+        router: Router,
+        engine: Engine,
+        bus: Bus,
+        clock: Clock,
+        zone: str = "UTC",
+        limits: Limits | None = None,
     ) -> None:
         self._admit = admit
         self._store = store
@@ -55,6 +66,8 @@ class MessageFlow:
         self._engine = engine
         self._bus = bus
         self._clock = clock
+        self._zone = zone
+        self._limits = limits or Limits()
 
     # -- from a connector: milliseconds, no model ------------------------------------------------------------
 
@@ -64,9 +77,14 @@ class MessageFlow:
         self._admit()
         files = await self._keep_files(message)  # bytes first, rows second
         received = await self._store.write(self._take, message, files, self._clock.now())  # 1, 2, 4, 8 in one commit
-        if received.status is MessageStatus.ACCEPTED and not received.duplicate:
-            self._bus.publish(MessageReceived(received.message_id, message.address))
-            self._bus.publish(TypingRequested(message.address))  # 3
+        match received:
+            case Received(duplicate=True):
+                pass
+            case Received(status=MessageStatus.ACCEPTED):
+                self._bus.publish(MessageReceived(received.message_id, message.address))
+                self._bus.publish(TypingRequested(message.address))  # 3
+            case Received(status=MessageStatus.ANSWERED):
+                self._bus.publish(StatusChanged(message.address, received.message_id, received.status))
         return received
 
     async def stop(self, address: Address, by: str) -> int:
@@ -89,6 +107,9 @@ class MessageFlow:
         """Route and permit, then accept or drop, with the reason."""
         match self._router.route(tx, message):
             case Routed() as routed:
+                spoken = commands.parse(message.content)
+                if spoken is not None and not files:
+                    return obey(tx, message, routed, spoken, zone=self._zone, now=now)
                 return accept(tx, message, routed, files, now)
             case Refused(reason=reason) if reason == NOT_ADDRESSED:
                 return Received("", MessageStatus.DROPPED, reason)  # what people say to one another is not kept
@@ -100,7 +121,7 @@ class MessageFlow:
     async def run(self, job: Job) -> Verdict:
         """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
         await self._gather(job)  # 9
-        conclusion = Conclusion()
+        conclusion = Conclusion(limits=self._limits)
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
@@ -148,30 +169,6 @@ class MessageFlow:
             self._bus.publish(StatusChanged(message.address, message.id, status, reason))
 
 
-class Conclusion:
-    """Step 11–14: what the model wrote becomes what is shown, in the commit of the turn's last step. `asked` holds
-    the turn's messages once that is done."""
-
-    def __init__(self) -> None:
-        self.asked: Sequence[StoredMessage] = ()
-
-    def of(self, execution: Execution) -> Callable[[Transaction, int], None]:
-        """What to commit with this end (or rest) of the execution; reads the reply outside the commit."""
-        if not is_turn(execution):
-            return nothing(execution)
-        if execution.status is not ExecutionStatus.DONE:
-            return partial(self._wait, execution=execution)
-        return partial(self._finish, execution=execution, reply=parse(RunResult.from_json(execution.result)))
-
-    def _finish(self, tx: Transaction, now: int, *, execution: Execution, reply: Ending) -> None:
-        self.asked = turns.end_turn(tx, execution, reply, now)
-
-    def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        turns.ask(tx, execution, now)
-        tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
-        self.asked = tx.messages.of_turn(execution.id)
-
-
 def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
     """What a failed or forbidden model call means for the job (reliability.md H12, H26)."""
     match failure:
@@ -185,12 +182,6 @@ def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
     if error.kind in PERMANENT:
         return GiveUp(error.kind, error.what)
     return TryAgain(error.what)
-
-
-def parse(result: RunResult) -> Ending:
-    """The visible text. (Tags and wrappers are read here when they come.)"""
-    content = result.content.strip()
-    return Ending(MessageStatus.ANSWERED, Role.ASSISTANT, content + notices.CUT if result.truncated else content)
 
 
 def _status_after(execution: Execution) -> MessageStatus:
@@ -247,6 +238,29 @@ def accept(
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 
 
+def obey(
+    tx: Transaction, message: IncomingMessage, routed: Routed, spoken: Spoken, *, zone: str, now: int
+) -> Received:
+    """A text command: the daemon answers it at once, without a turn."""
+    if (known := tx.messages.by_event(message.address, message.event_id)) is not None:
+        return Received(known.id, known.status, known.reason or "", duplicate=True)
+    sender, agent = message.sender, routed.agent
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    conversation = tx.conversations.open(agent.id, message.address, now, direct=message.is_direct)
+    invocation = Invocation(
+        name=spoken.name,
+        argument=spoken.argument,
+        address=message.address,
+        principal=principal,
+        agent=agent,
+        conversation=conversation,
+        zone=agent.timezone or zone,
+    )
+    said = commands.run(tx, invocation, now)
+    asked = turns.answer_at_once(tx, message, said, agent=agent, principal=principal, route=routed.reason, now=now)
+    return Received(asked.id, asked.status, "command")
+
+
 def fold(tx: Transaction, job: Job, now: int) -> None:
     """Waiting messages of the same person join this turn; their own turns never began."""
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
@@ -285,6 +299,6 @@ def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: s
         since = int(execution.state.get("waits_since", now))
         execution = replace(execution, state={**execution.state, "waits_since": since})
     if run_at - since >= PATIENCE * 1000:
-        turns.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
+        saying.tell(tx, execution, notices.delayed((run_at - now) / 1000, reason), now)
     elif since == now and reason == BUSY:
         tx.executions.save(execution)

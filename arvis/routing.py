@@ -69,7 +69,7 @@ class Router:
             return Refused("blocked", role)
         address = message.address
         place = Place(tx.agents.all(), tx.agents.binding_at(address.platform, address.channel))
-        agent, reason = self.choose(message, place)
+        agent, reason = self.choose(message, place, role)
         if agent is None:
             return Refused(reason, role)
         refusal = permit(message, agent, reason, role, place.binding)
@@ -87,7 +87,7 @@ class Router:
         # Owners are named by the configuration or by the surface: one who was struck off is an owner no more.
         return known.role if known is not None and known.role is not PrincipalRole.OWNER else PrincipalRole.MEMBER
 
-    def choose(self, message: IncomingMessage, place: Place) -> tuple[Agent | None, str]:
+    def choose(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
         """Behaviour 1.3: the first rule that matches, with its code."""
         addressed = message.addressed or message.is_direct
         channel = message.address.channel
@@ -101,7 +101,7 @@ class Router:
         if addressed and channel == self._conductor_channel and (place.conductor or not over_web):
             return place.conductor, "conductor_channel" if place.conductor else "no_conductor"
         if over_web:
-            return self._choose_web(channel, place)
+            return self._choose_web(message, place, role)
         if message.is_direct or channel.startswith("dm-"):
             return place.conductor, "dm" if place.conductor else "no_conductor"
         if not addressed:
@@ -111,14 +111,16 @@ class Router:
         agent = self._fallback_agent(place)
         return agent, "fallback" if agent else "none"
 
-    def _choose_web(self, channel: str, place: Place) -> tuple[Agent | None, str]:
+    def _choose_web(self, message: IncomingMessage, place: Place, role: PrincipalRole) -> tuple[Agent | None, str]:
         """Nothing that comes over our own port is dropped for lack of a route (interfaces.md §4)."""
+        channel = message.address.channel
         if channel.startswith(DASHBOARD_AGENT):
             agent = place.active(channel.removeprefix(DASHBOARD_AGENT))
             return agent, "dashboard_direct" if agent else "unknown_agent"
-        if agent := self._fallback_agent(place):
+        agent = self._fallback_agent(place)
+        if agent and not (agent.is_conductor and permit(message, agent, "fallback", role, place.binding)):
             return agent, "fallback"
-        agent = place.conductor or next((each for each in place.agents if each.active), None)
+        agent = _first_that_may_be_asked(message, place, role)
         return agent, "web_default" if agent else "no_agent"
 
     def _fallback_agent(self, place: Place) -> Agent | None:
@@ -129,6 +131,14 @@ class Router:
                 return place.conductor
             case slug:
                 return place.active(slug)
+
+
+def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: PrincipalRole) -> Agent | None:
+    """The conductor, else the first active agent that this person may ask; the first of all where they may ask none, so
+    that they learn why."""
+    active = sorted((agent for agent in place.agents if agent.active), key=lambda agent: not agent.is_conductor)
+    open_to_them = (agent for agent in active if permit(message, agent, "web_default", role, place.binding) is None)
+    return next(open_to_them, active[0] if active else None)
 
 
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:

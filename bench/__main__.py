@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import draining, enqueuing, postgres, resting, results, talking
+from bench import draining, enqueuing, minding, postgres, resting, results, talking
 from bench.places import Files
 from bench.report import CORES, Figure, Run, Verdict, table
 from bench.rounds import FULL, SHORT, Scale, Setting
@@ -34,6 +34,7 @@ ROWS: dict[str, Row] = {
     "start": resting.start,
     "idle": resting.idle,
     "prompt": talking.prompt,
+    "prompt_cost": minding.prompt_cost,
     "size": resting.size,
     **postgres.ROWS,
 }

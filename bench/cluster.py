@@ -19,7 +19,7 @@ from bench.places import Postgres
 from bench.processes import cpu_seconds_of_family, memory_mb
 from bench.report import Figure
 from bench.rounds import Scale, Setting
-from bench.servers import server_of
+from bench.servers import PLAIN, server_of
 from bench.talking import CHATS
 from bench.workers import connected
 from tests.acceptance.daemon import Daemon, running_daemon
@@ -103,7 +103,7 @@ def running_cluster(folder: Path, database: Database, workers: int) -> Iterator[
     """Each process with a data folder of its own, as the guide says."""
     assert database.url is not None
     with ExitStack() as stack:
-        settings = {"ARVIS__DATABASE": database.url}
+        settings = {**PLAIN, "ARVIS__DATABASE": database.url}
 
         def started(name: str, roles: str) -> Daemon:
             place = folder / name

@@ -13,13 +13,16 @@ from tests.acceptance.daemon import Daemon, running_daemon
 
 ROOT = Path(__file__).parents[1]
 
+#: An agent without rules of its own answers, so that prompts are short.
+PLAIN = {"ARVIS__ROUTING__FALLBACK": "helper"}
+
 
 @contextmanager
 def daemon(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Ready to be talked to; nothing of the caller's keys reaches it, so the demo answers unless `settings` say
     otherwise."""
     folder.mkdir(parents=True, exist_ok=True)
-    with running_daemon(folder, settings=settings) as running:
+    with running_daemon(folder, settings={**PLAIN, **(settings or {})}) as running:
         yield server_of(running)
         running.stop()
 

@@ -1,22 +1,29 @@
-"""Graph `agent`: prepare the prompt, call the model, use the tools that it asks for, until it answers.
+"""Graph `agent`: look at what came in, prepare the prompt, call the model, use the tools that it asks for, until it
+answers.
 
 Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
-prompt is built anew before every call, from rows that do not change while the turn holds its lane.
+prompt is built anew before every call, from rows that do not change while the turn holds its lane. A conversation that
+has outgrown its prompt is compacted on the way, so that nothing leaves the prompt that no summary stands for.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 from arvis.agents import notices, rounds
-from arvis.agents.standing import Standing, load_standing, note_rests
-from arvis.agents.streaming import Coalescer
+from arvis.agents.briefing import Briefing, Materials
+from arvis.agents.compacting_rows import COMPACTION
+from arvis.agents.compaction import Compactor
+from arvis.agents.examination import InputNode
+from arvis.agents.model_call import ModelCaller
+from arvis.agents.standing import Standing, load_standing
+from arvis.agents.streaming import Showing
 from arvis.agents.tool_node import ToolNode, ToolRules
-from arvis.context import Prompt, build_prompt, room_for_tools
+from arvis.context import Prompt, fit_rounds
+from arvis.conversations import estimator_of
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
@@ -26,47 +33,74 @@ from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph, Next
-from arvis.graph.facts import Lasting
+from arvis.memory import touch
+from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
-from arvis.runner import RunFailed, Runner, Trail
-from arvis.runner.purse import Purse
+from arvis.runner import RunFailed
+from arvis.skills import Skill
+
+#: Where a turn goes on when its conversation was compacted.
+PREPARE = "prepare"
+#: More messages than this in a prompt start a compaction (behaviour §7).
+MOST_MESSAGES = 80
 
 
-def agent_graph(*, store: Store, runner: Runner, purse: Purse, tools: ToolRules, reply_bytes: int) -> Graph:
+@dataclass(frozen=True, slots=True)
+class AgentParts:
+    """What the graph is made of. `compactor` leads back to `PREPARE`; `skills` gives those of this moment; a reply has
+    `reply_bytes` at most."""
+
+    store: Store
+    caller: ModelCaller
+    briefing: Briefing
+    skills: Callable[[], Awaitable[Collection[Skill]]]
+    compactor: Compactor
+    tools: ToolRules
+    reply_bytes: int
+
+
+def agent_graph(parts: AgentParts) -> Graph:
     """The graph that answers a turn. Its result is a `RunResult` as JSON."""
-    nodes = _Nodes(store=store, runner=runner, purse=purse, tools=tools, reply_bytes=reply_bytes)
+    nodes = _Nodes(parts)
     return Graph(
         name="agent",
-        start="prepare",
+        start="examine",
         nodes={
-            "prepare": nodes.prepare,
+            "examine": InputNode(store=parts.store).examine,
+            PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
-            "use_tools": ToolNode(store=store, rules=tools).use_tools,
+            "use_tools": ToolNode(store=parts.store, rules=parts.tools).use_tools,
+            **parts.compactor.nodes,
         },
-        edges={"prepare": "call_model", "call_model": "use_tools", "use_tools": "prepare"},
+        edges={"examine": PREPARE, PREPARE: "call_model", "call_model": "use_tools", "use_tools": PREPARE},
     )
 
 
 class _Nodes:
-    def __init__(self, *, store: Store, runner: Runner, purse: Purse, tools: ToolRules, reply_bytes: int) -> None:
-        self._store = store
-        self._runner = runner
-        self._purse = purse
-        self._tools = tools
-        self._reply_bytes = reply_bytes
+    def __init__(self, parts: AgentParts) -> None:
+        self._store = parts.store
+        self._caller = parts.caller
+        self._briefing = parts.briefing
+        self._skills = parts.skills
+        self._tools = parts.tools
+        self._reply_bytes = parts.reply_bytes
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
-        turn = await self._store.read(load_standing, context.execution)
-        self._runner.learn(turn.rests)
-        shrunk = bool(context.state.get("shrunk"))
-        if not shrunk and not rounds.count(context.state):
+        turn = await self._store.read(load_standing, context.execution, context.now())
+        self._briefing.learn(turn)
+        state = context.state
+        if not state.get("shrunk") and not rounds.count(state):
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        room = room_for_tools(turn.agent, shrunk=shrunk)
-        tools = await self._rounds(context, room)
-        prompt = build_prompt(turn.agent, turn.history, turn.current, rounds=tools, shrunk=shrunk)
-        return Next({**_asked(turn, prompt), "room": room}, prompt=_measures(prompt))
+        prompt = self._briefing.prompt(turn, await self._materials(context, turn))
+        if _outgrown(turn, prompt) and "compaction" not in state:
+            return Goto("compact", compaction=None)
+        context.record(touch, prompt.recalled, context.now())
+        taint = sorted(prompt.taint)
+        ceiling = self._briefing.budget(turn).ceiling
+        asked = self._asked(turn, prompt, shrunk=bool(state.get("shrunk")))
+        return Next(asked, prompt=_measures(prompt), taint=taint, ceiling=ceiling)
 
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
@@ -78,7 +112,7 @@ class _Nodes:
             answer = await context.once("model", partial(self._call, context, request))
         except RunFailed as failed:
             if failed.error.kind is ProviderErrorKind.TOO_LONG and not context.state.get("shrunk"):
-                return Goto("prepare", shrunk=True)
+                return Goto(PREPARE, shrunk=True)
             raise
         result = RunResult.from_json(answer)
         if result.calls and request.tools and not off:
@@ -87,52 +121,80 @@ class _Nodes:
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
         return End(replace(result, calls=()).to_json())
 
+    async def _materials(self, context: NodeContext, turn: Standing) -> Materials:
+        offer = await self._tools.registry.offer(turn.agent.tools)
+        used = await self._used(context)
+        return Materials(
+            skills=await self._skills(),
+            tools=_with_used(offer.specs, used),
+            rounds=used,
+            shrunk=bool(context.state.get("shrunk")),
+            now=context.now(),
+        )
+
     async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
         asked: Mapping[str, Any] = context.value
-        offer = await self._tools.registry.offer(asked["agent"]["tools"])
-        tools = await self._rounds(context, asked["room"])
+        used = await self._used(context)
+        specs = (await self._tools.registry.offer(asked["agent"]["tools"])).specs
+        behind = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
         return RunRequest(
             system=asked["system"],
-            turns=(*(Turn(role, content) for role, content in asked["turns"]), *tools),
+            changing=asked["changing"],
+            now=asked["now"],
+            turns=(*(Turn(role, content) for role, content in asked["turns"]), *behind),
             model=None,
             agent_name=asked["agent"]["name"],
+            max_tokens=asked["reply"],
             max_bytes=self._reply_bytes,
-            tools=() if off and not tools else _with_used(offer.specs, tools),
+            tools=() if off and not behind else _with_used(specs, behind),
             tools_off=off,
             conversation=context.state["conversation"],
         )
 
-    async def _rounds(self, context: NodeContext, room: int) -> tuple[Turn, ...]:
-        """The rounds of tools so far, in the form of a prompt, within so many tokens."""
+    async def _used(self, context: NodeContext) -> tuple[Turn, ...]:
+        """The rounds of tools so far, whole."""
         if not rounds.count(context.state):
             return ()
         found = await self._store.read(rounds.load_rounds, context.execution, self._tools.secrets.open)
-        return rounds.turns_of(found, room)
+        return rounds.turns_of(found)
 
     async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
         asked: Mapping[str, Any] = context.value
         address = Address.from_json(context.state["address"])
-        coalescer = Coalescer(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
-        model, fallbacks = asked["agent"]["model"], asked["agent"]["fallbacks"]
-        estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
-        spender = Spender(**{**asked["spender"], "job_id": context.job_id, "visit": context.visit})
-        trail = Trail()
+        showing = Showing(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
+        agent = asked["agent"]
         try:
-            await self._purse.open(spender, estimate)
-            run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=coalescer.add, trail=trail)
-        except (RunFailed, asyncio.CancelledError):
-            self._keep(context, spender, estimate, trail)
-            raise
+            return await self._caller.call(
+                context,
+                request,
+                spender=Spender(**asked["spender"]),
+                model=agent["model"],
+                fallbacks=agent["fallbacks"],
+                on_text=showing.add,
+            )
         finally:
-            coalescer.close()
-        self._keep(context, spender, estimate, trail)
-        return run.result.to_json()
+            showing.close()
 
-    def _keep(self, context: NodeContext, spender: Spender, estimate: int, trail: Trail) -> None:
-        """The receipts of all tries, and what became known of the accounts."""
-        context.record(note_rests, tuple(trail.rests))
-        close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls))
-        context.facts.append(Lasting(close))
+    def _asked(self, turn: Standing, prompt: Prompt, *, shrunk: bool) -> dict[str, Any]:
+        """What the call needs: it may be made again after a crash, and asks for the same then."""
+        agent, budget, counts = turn.agent, self._briefing.budget(turn), self._briefing.calibration(turn)
+        return {
+            "agent": {
+                "name": agent.name,
+                "model": agent.model,
+                "fallbacks": list(agent.fallbacks),
+                "tools": list(agent.tools),
+            },
+            "system": prompt.system,
+            "changing": prompt.changing,
+            "now": prompt.now,
+            "turns": [[each.role, each.content] for each in prompt.turns],
+            "newest": turn.current[-1].id,
+            "reply": budget.reply,
+            "room": budget.room_for_tools // (2 if shrunk else 1),
+            "counts": asdict(counts) if counts is not None else None,
+            "spender": asdict(turn.spender),
+        }
 
 
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
@@ -142,7 +204,12 @@ def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dic
 
 def is_turn(execution: Execution) -> bool:
     """Whether people wait for what this execution says; children and runs answer nobody in a chat."""
-    return "conversation" in execution.state
+    return "conversation" in execution.state and execution.graph != COMPACTION
+
+
+def _outgrown(turn: Standing, prompt: Prompt) -> bool:
+    """Whether the prompt has no room for messages that no summary stands for, or holds too many."""
+    return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:
@@ -153,20 +220,8 @@ def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSp
     return (*specs, *gone)
 
 
-def _asked(turn: Standing, prompt: Prompt) -> dict[str, Any]:
-    agent = turn.agent
-    return {
-        "agent": {
-            "name": agent.name,
-            "model": agent.model,
-            "fallbacks": list(agent.fallbacks),
-            "tools": list(agent.tools),
-        },
-        "system": prompt.system,
-        "turns": [[each.role, each.content] for each in prompt.turns],
-        "newest": turn.current[-1].id,
-        "spender": asdict(turn.spender),
-    }
+def _calibration(kept: Mapping[str, Any] | None) -> Calibration | None:
+    return None if kept is None else Calibration(**{**kept, "weights": tuple(kept["weights"])})
 
 
 def _measures(prompt: Prompt) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a person is shown before a tool runs, and what their answer means.
+"""What a person is shown before a tool runs or a model changes something, and what their answer means.
 
 The question holds everything that will run, in a form in which nothing can hide: no invisible character, no change of
 direction, no line that looks like ours, no run of blanks that pushes the rest out of sight.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.domain.executions import Answer
@@ -24,15 +24,27 @@ _BLANKS = re.compile(r" {9,}")
 
 def question(call: ToolCall, *, tool: str, agent: str, asker: str, user_id: str) -> str | None:
     """None when it is too long to be shown whole."""
-    lines = [f"  {visible(name)}: {visible(json.dumps(value, ensure_ascii=False))}" for name, value in _items(call)]
-    text = "\n".join(
-        [
-            f"{visible(agent)[:_LONGEST_NAME]} wants to use the tool {visible(tool)}.",
-            *(["With:", *lines] if lines else ["It takes nothing."]),
-            f"Asked for by {visible(asker)[:_LONGEST_NAME]} ({visible(user_id)[:_LONGEST_NAME]}).",
-        ]
-    )
-    return text if len(text) <= LONGEST_QUESTION else None
+    lines = [line(name, value) for name, value in _items(call)]
+    head = f"{_short(agent)} wants to use the tool {visible(tool)}."
+    return _shown([head, *(["With:", *lines] if lines else ["It takes nothing."]), _asker(asker, user_id)])
+
+
+def change_question(
+    what: str, lines: Sequence[str], *, agent: str, asker: str, user_id: str, sources: Sequence[str]
+) -> str | None:
+    """Asked about something that an agent wants to change: `lines` show all of it, made by `line` and `change`; `sources`
+    names what else than that person's words the answer was written from. None when it is too long to be shown whole."""
+    head = f"{_short(agent)} wants to {what}."
+    read = [f"Besides that person's words it had read what came from: {', '.join(sources)}."] if sources else []
+    return _shown([head, *lines, _asker(asker, user_id), *read])
+
+
+def line(name: str, value: Any) -> str:
+    return f"  {visible(name)}: {_written(value)}"
+
+
+def change(name: str, before: Any, after: Any) -> str:
+    return f"  {visible(name)}: {_written(before)} → {_written(after)}"
 
 
 def visible(text: str) -> str:
@@ -54,6 +66,23 @@ def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> d
     if given.get("decision") == "answer" and given.get("text") in choices:
         return {**given, "decision": given["text"], "text": None}
     return given
+
+
+def _shown(lines: Sequence[str]) -> str | None:
+    text = "\n".join(lines)
+    return text if len(text) <= LONGEST_QUESTION else None
+
+
+def _asker(asker: str, user_id: str) -> str:
+    return f"Asked for by {_short(asker)} ({_short(user_id)})."
+
+
+def _short(name: str) -> str:
+    return visible(name)[:_LONGEST_NAME]
+
+
+def _written(value: Any) -> str:
+    return visible(json.dumps(value, ensure_ascii=False))
 
 
 def _items(call: ToolCall) -> list[tuple[str, Any]]:

@@ -8,6 +8,8 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.money import Budget, budget_reason
 
 STOPPED = "Stopped."
+#: In the place of a reply that holds nothing but what is to be remembered.
+NOTED = "Noted."
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
 
 _FAILURES = {

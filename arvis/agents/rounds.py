@@ -20,10 +20,6 @@ from arvis.ports.store import Transaction
 #: How the name of such an effect begins.
 TOOL_EFFECT = "tool "
 
-#: Characters of output for each token of room: on the safe side for most texts.
-_CHARACTERS = 3
-#: However little room there is, an output is not cut below this (characters).
-_LEAST = 500
 _LOST = "It is not known whether this call happened, and a person said not to make it again."
 
 
@@ -107,30 +103,9 @@ def _opened(output: ToolOutput, unseal: Callable[[str], str]) -> ToolOutput:
         return replace(output, content="This cannot be opened any more.", failed=True, sealed=False)
 
 
-def turns_of(rounds: Sequence[Round], room: int) -> tuple[Turn, ...]:
-    """The rounds as turns of a prompt, their outputs cut to fit into `room` tokens together, the longest first."""
-    longest = _longest([len(output.content) for each in rounds for output in each.outputs], room * _CHARACTERS)
+def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
+    """The rounds as turns of a prompt, whole; `context.fit_rounds` cuts them to their room."""
     turns: list[Turn] = []
     for each in rounds:
-        outputs = tuple(replace(output, content=cut(output.content, longest)) for output in each.outputs)
-        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", "", outputs=outputs)]
+        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", "", outputs=each.outputs)]
     return tuple(turns)
-
-
-def _longest(lengths: Sequence[int], room: int) -> int:
-    """The largest length to which all may be cut so that they fit."""
-    left, longest = room, max(lengths, default=0)
-    for position, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - position)
-        if length > share:
-            return max(share, _LEAST)
-        left -= length
-    return longest
-
-
-def cut(text: str, longest: int) -> str:
-    """Head and tail stay."""
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

@@ -5,17 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arvis.domain.agents import Agent
+from arvis.domain.agents import Agent, Binding
+from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
-from arvis.domain.messages import HistoryLine, StoredMessage
+from arvis.domain.memory import scopes_of
+from arvis.domain.messages import PastMessage, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.runs import Rest
+from arvis.domain.taint import Label, Taint
+from arvis.memory import Recall, recall
+from arvis.ports.compactions import Calibration
 from arvis.ports.store import Transaction
 from arvis.runner.budget import spender_of
 
 #: History never needs more rows than this: compaction starts at 80 messages (behaviour §7).
-HISTORY_ROWS = 100
+HISTORY_ROWS = 120
+#: So many summaries stand before it (behaviour 1.5).
+SUMMARIES = 3
+#: Facts are looked for by this much of what was asked, in characters.
+_ASKED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +37,23 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Standing(Asked):
-    """The same with all that a prompt needs: the conversation before it, which accounts rest, and who pays."""
+    """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
+    accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added."""
 
-    history: list[HistoryLine]
+    conversation: Conversation
+    history: list[PastMessage]
+    summaries: list[Compaction]
+    recall: Recall
+    agents: list[Agent]
+    bindings: list[Binding]
     rests: list[Rest]
+    calibrations: list[Calibration]
     spender: Spender
+    taint: Taint
+
+    @property
+    def asker(self) -> str | None:
+        return self.current[-1].principal_id
 
 
 def load_asked(tx: Transaction, execution: Execution) -> Asked:
@@ -43,14 +64,28 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
     return Asked(agent, current)
 
 
-def load_standing(tx: Transaction, execution: Execution) -> Standing:
+def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     asked = load_asked(tx, execution)
+    agent, newest = asked.agent, asked.current[-1]
+    conversation = tx.conversations.get(execution.state["conversation"])
+    if conversation is None:
+        raise ExecutionError(f"The turn {execution.id} has no conversation")
+    # What another agent asks for stands for itself (behaviour 1.9).
+    alone = "task" in execution.state
+    words = "\n".join(message.content for message in asked.current)[:_ASKED]
     return Standing(
-        agent=asked.agent,
+        agent=agent,
         current=asked.current,
-        history=tx.messages.history(execution.state["conversation"], HISTORY_ROWS),
+        conversation=conversation,
+        history=[] if alone else tx.messages.history(conversation.id, HISTORY_ROWS),
+        summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
+        recall=recall(tx, agent.id, scopes_of(conversation.address, newest.principal_id), words, now),
+        agents=tx.agents.all(),
+        bindings=tx.agents.bindings() if agent.is_conductor else [],
         rests=tx.rests.all(),
-        spender=spender_of(tx, execution, agent_id=asked.agent.id),
+        calibrations=tx.calibrations.all(),
+        spender=spender_of(tx, execution, agent_id=agent.id),
+        taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
     )
 
 

@@ -1,15 +1,40 @@
-"""What a model writes, on its way to whoever watches: pieces put together, so that a fast model wakes nobody more often
-than a person can read (about ten times a second)."""
+"""What a model writes, on its way to whoever watches: without what it writes to the system, and put together, so that a
+fast model wakes nobody more often than a person can read (about ten times a second)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from arvis.domain.markup import VisibleStream
+
 #: Seconds between two deltas.
 INTERVAL = 0.1
 
 OnDelta = Callable[[int, str], None]
+
+
+class Showing:
+    """Takes the pieces of a reply with their offsets, and sends on what people may see of it, with offsets of its own. A
+    piece at offset 0 begins anew."""
+
+    def __init__(self, *, send: OnDelta) -> None:
+        self._coalescer = Coalescer(send=send)
+        self._stream = VisibleStream()
+        self._shown = 0
+
+    def add(self, offset: int, text: str) -> None:
+        if offset == 0:
+            self._stream, self._shown = VisibleStream(), 0
+        if piece := self._stream.feed(text):
+            self._coalescer.add(self._shown, piece)
+            self._shown += len(piece)
+
+    def close(self) -> None:
+        """Send what is left, and nothing later."""
+        if piece := self._stream.close():
+            self._coalescer.add(self._shown, piece)
+        self._coalescer.close()
 
 
 class Coalescer:

@@ -12,8 +12,10 @@ from arvis.agents import rounds, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
 from arvis.agents.standing import Asked, load_asked
 from arvis.agents.tool_use import CallRunner, Planned
+from arvis.domain.agents import OWN_WORD_TOOLS
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Next, Pause
@@ -75,7 +77,8 @@ class ToolNode:
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
         changes = rounds.made(number, context.place, refused)
-        return Next(None, looping=looping, verdicts={}, asking=None, **changes)
+        taint = sorted({*context.state.get("taint", ()), *_labels(planned)})
+        return Next(None, looping=looping, verdicts={}, asking=None, taint=taint, **changes)
 
     async def _plan(self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
         offer = await self._rules.registry.offer(turn.agent.tools)
@@ -122,6 +125,12 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
     """The calls that need a person's word and have none; one that was made already needs none any more."""
     waiting = [index for index, each in enumerate(planned) if each.permit is Permit.ASK]
     return [index for index in waiting if not _on_record(context, index, planned)]
+
+
+def _labels(planned: Sequence[Planned]) -> Taint:
+    """What the outputs of these calls taint the turn with."""
+    outside = any(each.tool is not None and each.tool.spec.name not in OWN_WORD_TOOLS for each in planned)
+    return frozenset({Label.TOOLS}) if outside else CLEAN
 
 
 def _question(planned: Planned, turn: Asked) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from arvis.agents.rounds import cut, effect_name, output_of
+from arvis.agents.rounds import effect_name, output_of
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
@@ -202,3 +202,11 @@ def _failed(planned: Planned, why: str) -> ToolOutput:
 def told(text: str) -> str:
     """What the store can hold, and no more than a model should read."""
     return cut(storable(text), LONGEST_OUTPUT)
+
+
+def cut(text: str, longest: int) -> str:
+    """Head and tail stay; `longest` in characters."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

@@ -5,22 +5,25 @@ Scripts and parts of scripts. Whatever ends a turn goes through `end_turn`, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
+from arvis.agents.compacting_range import compaction_due
+from arvis.agents.compacting_rows import enqueue
+from arvis.agents.saying import deliver, notice
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.events import JobSettled, StatusChanged
-from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, WaitKind
+from arvis.domain.executions import Answer, Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
     FINAL_STATUSES,
+    Address,
     Attachment,
-    Delivery,
-    DeliveryState,
     IncomingMessage,
     MessageStatus,
     Principal,
@@ -28,6 +31,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
+from arvis.domain.taint import CLEAN, Taint
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
@@ -36,12 +40,14 @@ from arvis.runner.billing import charge_turn
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What a turn ends with: the text to show, and why if it is not an answer."""
+    """What a turn ends with: the text to show (empty: nothing is), why if it is not an answer, and what else than the
+    asker's words it was written from."""
 
     status: MessageStatus
     role: Role
     content: str
     reason: str | None = None
+    taint: Taint = CLEAN
 
 
 def priority_of(agent: Agent, role: PrincipalRole) -> Priority:
@@ -62,14 +68,16 @@ def begin_turn(
     now: int,
 ) -> StoredMessage:
     """Conversation, user message, execution and job: a message that is accepted is one that will be answered."""
-    conversation = tx.conversations.open(agent.id, incoming.address, now)
+    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, incoming.content, now)
     if asked is not None:
         joined = tx.messages.of_turn(asked)
         message = replace(message, execution_id=asked, position=joined[-1].position + 1 if joined else 1)
     else:
-        message = _queue_turn(tx, message, agent, principal, now=now)
+        state = new_turn_state(agent.id, message.address, conversation.id)
+        priority = priority_of(agent, principal.role)
+        message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.messages.attach(message.id, attachments)
     return message
@@ -89,32 +97,75 @@ def _answer_question(
 
 
 def _queue_turn(
-    tx: Transaction, message: StoredMessage, agent: Agent, principal: Principal, *, now: int
+    tx: Transaction,
+    message: StoredMessage,
+    agent: Agent,
+    state: Mapping[str, Any],
+    *,
+    priority: int,
+    alone: bool,
+    now: int,
 ) -> StoredMessage:
-    priority = priority_of(agent, principal.role)
-    conversation_id = message.conversation_id or ""
+    """Execution and job of a turn; `alone`: no other message joins it."""
+    conversation_id, principal_id = message.conversation_id or "", message.principal_id
     lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
-        tx,
-        tx.new_id(),
-        agent.graph,
-        new_turn_state(agent.id, message.address, conversation_id),
-        lane=lane,
-        priority=priority,
-        principal_id=principal.id,
-        now=now,
+        tx, tx.new_id(), agent.graph, state, lane=lane, priority=priority, principal_id=principal_id, now=now
     )
     job = NewJob.answer(
         lane,
         priority,
         agent_id=agent.id,
-        principal_id=principal.id,
+        principal_id=None if alone else principal_id,
         message_id=message.id,
         execution_id=execution.id,
         tokens=message.tokens,
     )
     added = tx.jobs.add(job, now)
     return replace(message, execution_id=execution.id, position=added.position)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one agent gives another one, or tells it. `lineage` says which turn it comes from (for `state` of the
+    execution), `route` is `delegation` or `report`; `taint` is that of the turn it comes from, and of agents."""
+
+    speaker: Agent
+    text: str
+    principal_id: str | None
+    taint: Taint
+    lineage: Mapping[str, Any]
+    route: str
+
+
+def begin_agent_turn(
+    tx: Transaction, task: Task, *, agent: Agent, address: Address, priority: int, now: int
+) -> StoredMessage:
+    """A turn of `agent` that another agent asked for: in its own conversation in the same place, in order with the
+    others there."""
+    conversation = tx.conversations.open(agent.id, address, now)
+    message = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=conversation.id,
+        role=Role.USER,
+        content=task.text,
+        tokens=estimate_tokens(task.text),
+        status=MessageStatus.ACCEPTED,
+        address=address,
+        principal_id=task.principal_id,
+        user_name=task.speaker.name,
+        agent_id=agent.id,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        route=task.route,
+        taint=task.taint,
+    )
+    state = new_turn_state(agent.id, address, conversation.id)
+    state |= {"taint": sorted(task.taint), "lineage": dict(task.lineage), "task": task.route}
+    message = _queue_turn(tx, message, agent, state, priority=priority, alone=True, now=now)
+    tx.messages.add(message)
+    return message
 
 
 def _user_message(
@@ -168,12 +219,39 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
         reply_to=newest.id,
         position=newest.position + 1,
         attachments=(),
+        taint=ending.taint,
     )
     tx.messages.add(reply)
     if ending.status is MessageStatus.ANSWERED:
         charge_turn(tx, execution, now, message_id=reply.id)
     tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
-    deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
+    if ending.content:
+        deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
+    _compact_if_due(tx, execution, reply.conversation_id or "", agent, now)
+    return asked
+
+
+def _compact_if_due(tx: Transaction, execution: Execution, conversation_id: str, agent: Agent | None, now: int) -> None:
+    """Behind the turns that wait: then the next one need not wait for it. `ceiling` is what its last prompt went by."""
+    conversation = tx.conversations.get(conversation_id)
+    if agent is None or conversation is None:
+        return
+    ceiling = execution.state.get("ceiling") or agent.context_tokens
+    if ceiling and compaction_due(tx.compactions.size(conversation_id), ceiling):
+        enqueue(tx, conversation, agent, now)
+
+
+def answer_at_once(
+    tx: Transaction, incoming: IncomingMessage, text: str, *, agent: Agent, principal: Principal, route: str, now: int
+) -> StoredMessage:
+    """A message that the daemon itself answers, without a turn: neither of the two is part of the history."""
+    conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
+    asked = replace(
+        _user_message(tx, incoming, conversation, principal, route=route, now=now), status=MessageStatus.ANSWERED
+    )
+    tx.messages.add(asked, event_id=incoming.event_id)
+    said = notice(tx, like=asked, text=text, priority=Priority.OWNER, now=now, answers=[asked.id])
+    tx.messages.answered_by(asked.id, said.id)
     return asked
 
 
@@ -203,70 +281,3 @@ def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
         bus.publish(JobSettled(job_id, "cancelled"))
     for message in turn.asked:
         bus.publish(StatusChanged(message.address, message.id, MessageStatus.CANCELLED, "stopped"))
-
-
-def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """A word on the way, which answers nothing and is no part of the history; said once a turn."""
-    asked = tx.messages.of_turn(execution.id)
-    if not asked or execution.state.get("told"):
-        return
-    _say(tx, execution, asked[-1], text, now)
-    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
-
-
-def ask(tx: Transaction, execution: Execution, now: int) -> None:
-    """Show the open questions of a turn in its chat, each once."""
-    asked, known = tx.messages.of_turn(execution.id), set(execution.state.get("shown", ()))
-    open_ = [
-        wait
-        for wait in tx.waits.of_execution(execution.id)
-        if wait.answer is None and wait.kind in PERSONAL_WAITS and wait.id not in known
-    ]
-    if not asked or not open_:
-        return
-    for wait in open_:
-        text = wait.prompt if wait.kind is WaitKind.USER else notices.question(wait.prompt, wait.id, wait.choices)
-        _say(tx, execution, asked[-1], text, now)
-    shown = [*known, *(wait.id for wait in open_)]
-    tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
-
-
-def _say(tx: Transaction, execution: Execution, newest: StoredMessage, text: str, now: int) -> None:
-    """A notice that answers nothing and is no part of the history."""
-    notice = replace(
-        newest,
-        id=tx.new_id(),
-        role=Role.NOTICE,
-        content=text,
-        tokens=0,
-        status=MessageStatus.ANSWERED,
-        principal_id=None,
-        execution_id=None,
-        created_at=now,
-        reply_to=newest.id,
-        attachments=(),
-    )
-    tx.messages.add(notice)
-    agent = tx.agents.get(notice.agent_id or "")
-    deliver(tx, notice, agent=agent, answers=[], priority=execution.priority, now=now)
-
-
-def deliver(
-    tx: Transaction, message: StoredMessage, *, agent: Agent | None, answers: Sequence[str], priority: int, now: int
-) -> None:
-    """Messages leave only as deliveries: a row and a job in the lane of the address."""
-    delivery = Delivery(
-        id=tx.new_id(),
-        message_id=message.id,
-        part=0,
-        address=message.address,
-        seq=tx.deliveries.next_seq(message.address),
-        content=message.content,
-        reply_to=message.reply_to,
-        answers=tuple(answers),
-        agent=agent.slug if agent else None,
-        state=DeliveryState.PENDING,
-        created_at=now,
-    )
-    tx.deliveries.add(delivery)
-    tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)

@@ -11,11 +11,12 @@ from functools import partial
 
 import structlog
 
+from arvis.agents import roster
+from arvis.agents.conductor import ensure_conductor
 from arvis.app.database import database_of
 from arvis.bridge import Bridge
 from arvis.bus import EventBus
 from arvis.config import Config
-from arvis.domain.agents import Agent, Binding
 from arvis.domain.errors import StoreLost
 from arvis.ports.insights import Insights
 from arvis.ports.relay import Topic
@@ -27,6 +28,7 @@ from arvis.process.disk import DiskWatch, disk_space
 from arvis.process.ids import IdMaker
 from arvis.process.lock import DataFolder
 from arvis.runner.book import AccountBook
+from arvis.skills.shelf import SkillShelf
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.emergency import Emergency
 from arvis.store.integrity.mending import make_sound
@@ -51,6 +53,7 @@ class Base:
     disk: DiskWatch
     secrets: SecretBox
     accounts: AccountBook
+    skills: SkillShelf
 
 
 @asynccontextmanager
@@ -84,7 +87,10 @@ async def open_base(
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
             backups = BackupKeeper(database=database, every=config.backup.every, clock=clock)
-            yield Base(config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts)
+            skills = SkillShelf(store=store, clock=clock, folder=folder.path / "skills")
+            yield Base(
+                config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts, skills
+            )
 
 
 def _topics(config: Config) -> list[Topic]:
@@ -100,13 +106,9 @@ def _end_at_once(error: StoreLost) -> None:
 
 
 def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
-    """Create the configured agents that are not there yet; the database is the truth afterwards."""
+    """Create the configured agents that are not there yet, and the conductor; the database is the truth afterwards."""
     for entry in config.agents:
-        if tx.agents.by_slug(entry.slug) is not None:
-            continue
-        fields = entry.model_dump(exclude={"channels"})
-        agent = Agent(id=tx.new_id(), **fields)
-        tx.agents.add(agent, now)
-        for channel in entry.channels:
-            if tx.agents.binding_at(channel.platform, channel.channel) is None:
-                tx.agents.bind(Binding(channel.platform, channel.channel, agent.id, channel.permission), now)
+        if tx.agents.by_slug(entry.slug) is None:
+            free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
+            roster.create(tx, entry.agent, free, by=roster.CONFIGURATION, now=now)
+    ensure_conductor(tx, now)

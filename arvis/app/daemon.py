@@ -57,7 +57,7 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         shelf.require(wanted)
         tools = await stack.enter_async_context(open_tools(base, shelf))
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, shelf, tools.rules, supervisor)
+        web = await start_roles(base, shelf, tools, supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")

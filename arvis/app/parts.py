@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Collection
+from functools import partial
 
-from arvis.agents.agent import agent_graph
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
+from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.tools import Toolbox
+from arvis.conversations.counting import ModelCounting
+from arvis.effects.situation import Limits
 from arvis.graph.engine import Engine
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
@@ -19,8 +24,11 @@ from arvis.runner import Runner
 from arvis.runner.desk import AccountDesk
 from arvis.runner.prices import Price, Prices
 from arvis.runner.purse import Purse
+from arvis.skills import Skill
+from arvis.skills.importing import Importer
 from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
+from arvis.web.surroundings import Surroundings
 
 
 def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlow:
@@ -32,15 +40,23 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         new_id=base.new_id,
         random=random.random,
         prices=Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()}),
+        counting=ModelCounting(windows=config.windows),
     )
     limits = config.budgets.limits(config.scheduler.timezone)
     purse = Purse(store=base.store, limits=limits, clock=base.clock)
-    graph = agent_graph(
-        store=base.store, runner=runner, purse=purse, tools=tools, reply_bytes=config.limits.reply_bytes
+    graphs = GraphParts(
+        store=base.store,
+        runner=runner,
+        purse=purse,
+        tools=tools,
+        skills=partial(_current_skills, base),
+        new_id=base.new_id,
+        fast=config.model.fast,
+        reply_bytes=config.limits.reply_bytes,
     )
     engine = Engine(
         store=PatientStore(store=base.store, clock=base.clock),
-        graphs={graph.name: graph},
+        graphs=build_graphs(graphs),
         clock=base.clock,
         bus=base.bus,
         new_id=base.new_id,
@@ -50,16 +66,29 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         conductor_channel=config.routing.conductor_channel,
         owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
     )
+    bounds = config.limits
     return MessageFlow(
-        admit=base.disk.admit, store=base.store, router=router, engine=engine, bus=base.bus, clock=base.clock
+        admit=base.disk.admit,
+        store=base.store,
+        router=router,
+        engine=engine,
+        bus=base.bus,
+        clock=base.clock,
+        zone=config.scheduler.timezone,
+        limits=Limits(bounds.delegation_depth, bounds.delegation_fan_out, bounds.delegation_jobs),
     )
 
 
+async def _current_skills(base: Base) -> Collection[Skill]:
+    return (await base.skills.current()).skills.values()
+
+
 def build_web(
-    base: Base, flow: MessageFlow, providers: Providers, rooms: WebConnector, supervisor: Supervisor
+    base: Base, flow: MessageFlow, providers: Providers, tools: Toolbox, *, rooms: WebConnector, supervisor: Supervisor
 ) -> WebServer:
     config = base.config
-    return WebServer(
+    importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
+    around = Surroundings(
         config=config.web,
         limits=config.limits,
         zone=config.scheduler.timezone,
@@ -87,7 +116,9 @@ def build_web(
         new_token=new_token,
         roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
         room=lambda: not base.disk.low,
+        skills=importer,
     )
+    return WebServer(around=around)
 
 
 def new_token() -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.app.parts import build_flow, build_web
+from arvis.app.tools import Toolbox
 from arvis.delivery import Deliverer
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
@@ -30,13 +30,13 @@ DAY_MS = 24 * 3600 * 1000
 Up = Callable[[], None]
 
 
-async def start_roles(base: Base, providers: Providers, tools: ToolRules, supervisor: Supervisor) -> WebServer | None:
+async def start_roles(base: Base, providers: Providers, tools: Toolbox, supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config = base.config
-    flow = build_flow(base, providers, tools)
+    flow = build_flow(base, providers, tools.rules)
     rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
     connectors: dict[tuple[str, str], Connector] = {(rooms.platform, rooms.name): rooms}
-    web = build_web(base, flow, providers, rooms, supervisor) if "web" in config.roles else None
+    web = build_web(base, flow, providers, tools, rooms=rooms, supervisor=supervisor) if "web" in config.roles else None
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
         if "workers" in config.roles:
@@ -56,7 +56,12 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
     settings = base.config.queue
     patient = PatientStore(store=base.store, clock=base.clock)
     deliverer = Deliverer(store=patient, connectors=connectors, clock=base.clock)
-    handlers: dict[JobKind, Handler] = {JobKind.MESSAGE: flow, JobKind.ADVANCE: flow, JobKind.DELIVER: deliverer}
+    handlers: dict[JobKind, Handler] = {
+        JobKind.MESSAGE: flow,
+        JobKind.ADVANCE: flow,
+        JobKind.COMPACT: flow,
+        JobKind.DELIVER: deliverer,
+    }
     queue = Queue(
         store=base.store,
         clock=base.clock,
@@ -94,6 +99,7 @@ async def _keep_house(base: Base, up: Up) -> None:
         clock=base.clock,
         keep_finished_ms=retention.finished_jobs_days * DAY_MS,
         keep_history_ms=retention.timeline_days * DAY_MS,
+        keep_archive_ms=retention.archive_days * DAY_MS,
         back_up=None if base.store.shared else base.backups.run_due,
     )
     up()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.app.providers import ProviderShelf
+from arvis.ports.fetcher import Fetcher
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.policy import Policy
@@ -19,10 +20,12 @@ from arvis.tools.registry import InstalledTools, Registry
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What agents may use, and the sources that are slow to answer the first time."""
+    """What agents may use, the sources that are slow to answer the first time, and the door to addresses that people
+    give, opened when first asked for."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
+    fetcher: Callable[[], Awaitable[Fetcher]]
 
     async def warm(self) -> None:
         """Ask them before anybody waits for them."""
@@ -54,7 +57,7 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             approval_ms=config.approvals.deadline,
             on_expiry=config.approvals.on_expiry,
         )
-        yield Toolbox(rules, sources[1:])
+        yield Toolbox(rules, sources[1:], services.fetcher)
 
 
 class _Services:
@@ -65,6 +68,9 @@ class _Services:
         self._base = base
         self._shelf = shelf
         self._made: ToolServices | None = None
+
+    async def fetcher(self) -> Fetcher:
+        return (await self.get()).fetcher
 
     async def get(self) -> ToolServices:
         if self._made is None:

@@ -40,8 +40,7 @@ class Api:
 
     def get(self, *path: str, query: Mapping[str, object] | None = None, patience: float = PATIENCE) -> Any:
         """What lies at `path`, given in parts; what is None in `query` is left out."""
-        wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
-        return self._call("GET", _joined(path) + (f"?{wanted}" if wanted else ""), patience=patience)
+        return self._call("GET", _joined(path) + _asked(query), patience=patience)
 
     def post(self, *path: str, body: Any = None, patience: float = PATIENCE) -> Any:
         return self._call("POST", _joined(path), body=body, patience=patience)
@@ -49,8 +48,11 @@ class Api:
     def put(self, *path: str, body: Any) -> Any:
         return self._call("PUT", _joined(path), body=body)
 
-    def delete(self, *path: str) -> Any:
-        return self._call("DELETE", _joined(path))
+    def patch(self, *path: str, body: Any) -> Any:
+        return self._call("PATCH", _joined(path), body=body)
+
+    def delete(self, *path: str, query: Mapping[str, object] | None = None) -> Any:
+        return self._call("DELETE", _joined(path) + _asked(query))
 
     def _call(self, method: str, path: str, *, body: Any = None, patience: float = PATIENCE) -> Any:
         answer = request(self.url, method, path, key=self.key, body=body, patience=patience)
@@ -110,6 +112,11 @@ def request(
 
 def _joined(path: tuple[str, ...]) -> str:
     return "/" + "/".join(quote(part, safe="") for part in path)
+
+
+def _asked(query: Mapping[str, object] | None) -> str:
+    wanted = urlencode({name: value for name, value in (query or {}).items() if value is not None})
+    return f"?{wanted}" if wanted else ""
 
 
 def left_in(file: Path) -> str | None:

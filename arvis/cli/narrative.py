@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from arvis.cli.reasons import CHOSEN, in_words, why_not
+from arvis.cli.reasons import why_not
+from arvis.domain.reasons import CHOSEN, in_words
 
 Json = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""Reason codes in words: why an agent was chosen, why a message has no answer."""
+"""Why a message rests without an answer, in words."""
 
 from __future__ import annotations
 
@@ -6,56 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.messages import MessageStatus
-
-#: The rules of routing (behaviour 1.3), as the end of "it was asked because …".
-CHOSEN: Mapping[str, str] = {
-    "bot_assignment": "this bot belongs to it",
-    "channel_binding": "this channel is bound to it",
-    "mention": "the message calls it by name",
-    "conductor_channel": "this is the conductor's channel",
-    "dashboard_direct": "this is its own channel",
-    "dm": "direct messages go to the conductor",
-    "fallback": "no other rule matched, and routing.fallback names it",
-    "web_default": "no other rule matched, and it is the conductor or else the first agent",
-}
-
-_REFUSED: Mapping[str, str] = {
-    "blocked": "this person is blocked",
-    "not_addressed": "it was not addressed to the bot",
-    "none": "no rule matched, and routing.fallback drops such messages",
-    "no_conductor": "there is no active conductor",
-    "no_agent": "there is no active agent",
-    "unknown_agent": "there is no such active agent",
-    "not_allowed": "this person may not use this agent",
-    "not_paired": "this agent has risky tools and this person is not paired",
-    "not_bound": "this agent is not bound to this channel",
-}
-
-_FAILED: Mapping[str, str] = {
-    "auth": "the model's account does not accept its key",
-    "quota": "the model's account has no credit left",
-    "too_long": "the conversation is too long for the model",
-    "refused": "the model declined to answer",
-    "bad_request": "the model did not understand the request",
-    "poison": "the process died each time this was worked on",
-    "attempts": "the model did not answer after several attempts",
-    "budget_turn": "the budget of one turn is used up",
-    "budget_agent": "the agent's budget of the day is used up",
-    "budget_principal": "this person's budget of the day is used up",
-    "budget_client": "the client's budget of the month is used up",
-    "budget_day": "the budget of the day is used up",
-    "budget_turns": "this stranger has asked as often as strangers may in a day",
-    "budget_credit": "the client's credit is used up",
-    "budget_client_status": "the client is paused",
-    "stopped": "a person stopped it",
-    "restored": "the database was restored from a backup while this was under way",
-}
-
-
-def in_words(code: str) -> str:
-    """A reason code, explained where the code alone does not say it."""
-    words = CHOSEN.get(code) or _REFUSED.get(code) or _FAILED.get(code)
-    return f"{words} ({code})" if words else code
+from arvis.domain.reasons import CHOSEN, in_words
 
 
 def why_not(timeline: Mapping[str, Any]) -> str:

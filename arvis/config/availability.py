@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arvis.config.problems import Problem
-from arvis.config.schema import Config, ConfigFile
+from arvis.config.schema import Config
 from arvis.config.sections import AgentEntry
 
-GRAPHS = frozenset({"agent"})
 _SECTIONS = ("speech", "delivery", "language")
-_KEYS = (("retention", "archive_days"), ("limits", "agent_loops"), ("web", "password"), ("scheduler", "poll_seconds"))
+_KEYS = (("limits", "agent_loops"), ("web", "password"), ("scheduler", "poll_seconds"))
 _AGENT_KEYS = ("completion",)
 
 
@@ -33,11 +31,3 @@ def _ineffective(config: Config) -> Iterator[str]:
     for index, agent in enumerate(config.agents):
         changed = (key for key in _AGENT_KEYS if getattr(agent, key) != defaults[key].get_default())
         yield from (f"agents[{index}].{key}" for key in changed)
-
-
-def graph_problems(config: ConfigFile) -> Iterator[Problem]:
-    """An agent whose graph is not there could answer nothing."""
-    for index, agent in enumerate(config.agents):
-        if agent.graph not in GRAPHS:
-            text = f"names {agent.graph}, which is not available in this version"
-            yield Problem(("agents", index, "graph"), text, f"Use {', '.join(sorted(GRAPHS))}.")

@@ -18,12 +18,12 @@ from arvis.config.accounts import (
     accounts_from_environment,
     connectors_from_environment,
 )
-from arvis.config.availability import graph_problems
 from arvis.config.environment import Overrides
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
 from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
+from arvis.domain.agent_rules import flaws, flaws_of_binding
 from arvis.domain.errors import ConfigError
 from arvis.domain.runs import Account
 
@@ -192,7 +192,7 @@ def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
 def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     """Rules that look at more than one key."""
     yield from account_problems(config.accounts)
-    yield from graph_problems(config)
+    yield from _agent_problems(config)
     if config.database == SecretStr(SQLITE) and config.roles != ALL_ROLES:
         fix = "Name all four roles, or use a postgresql:// database."
         yield Problem(("roles",), "must be all four with SQLite, which one process alone may write", fix)
@@ -202,6 +202,14 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     for slug, count in Counter(agent.slug for agent in config.agents).items():
         if count > 1:
             yield Problem(("agents",), f"has {count} agents with the slug {slug}", "Give each agent its own slug.")
+
+
+def _agent_problems(config: ConfigFile) -> Iterator[Problem]:
+    for index, entry in enumerate(config.agents):
+        yield from (Problem(("agents", index, flaw.field), flaw.text, flaw.fix) for flaw in flaws(entry.agent))
+        for place, binding in enumerate(entry.bindings):
+            for flaw in flaws_of_binding(binding):
+                yield Problem(("agents", index, "channels", place, flaw.field), flaw.text, flaw.fix)
 
 
 def _repeated_bots(entries: list[ConnectorEntry]) -> Iterator[Problem]:

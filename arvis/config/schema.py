@@ -30,7 +30,7 @@ from arvis.config.sections import (
     Tools,
     Web,
 )
-from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList
+from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.runs import Account
 
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
@@ -66,8 +66,8 @@ def _language(value: str) -> str:
 
 class Common(Section):
     """What is the same in the file and in use. `owners` maps a platform to user ids with full rights, `prices` a
-    model (also written `provider/model`) to what it costs; `secrets_key` is the key of what is sealed in the database
-    (None: the one in the data folder)."""
+    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds; `secrets_key` is the
+    key of what is sealed in the database (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
@@ -92,6 +92,7 @@ class Common(Section):
     language: Annotated[str, AfterValidator(_language)] = "en"
     budgets: Budgets = Budgets()
     prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
+    windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
 
 

@@ -23,7 +23,7 @@ from arvis.config.values import (
     Url,
     Whole,
 )
-from arvis.domain.agents import Permission
+from arvis.domain.agents import Agent, Binding, Permission
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
 
@@ -62,7 +62,8 @@ class Web(Section):
 
 
 class Routing(Section):
-    """Where group messages go that no rule matched: `drop`, `conductor` or an agent's slug."""
+    """Where messages go that no rule matched: `drop`, `conductor` or an agent's slug. `drop` is for groups: over our own
+    port the conductor answers then."""
 
     fallback: Slug = "drop"
     conductor_channel: str | None = None
@@ -79,8 +80,10 @@ class Queue(Section):
 
 
 class Model(Section):
-    """Time limits of one model call in seconds: the whole call, and the silence between two pieces."""
+    """Time limits of one model call in seconds: the whole call, and the silence between two pieces. `fast` is the model
+    that sums up and extracts (None: the agent's own)."""
 
+    fast: Name | None = None
     timeout_seconds: Positive = 600
     idle_seconds: Positive = 120
 
@@ -88,8 +91,8 @@ class Model(Section):
 class Channel(Section):
     """A channel that an agent is bound to, written `platform:channel` or as a mapping."""
 
-    platform: Name
-    channel: Name
+    platform: str
+    channel: str
     permission: Permission = Permission.FULL
 
 
@@ -101,22 +104,33 @@ def _bare_channel(value: object) -> object:
 
 
 class AgentEntry(Section):
-    """An agent to create on first start; afterwards the database is the truth."""
+    """An agent to create on first start; afterwards the database is the truth. What its values must be is said in
+    `arvis.domain.agent_rules`, for agents are written elsewhere, too."""
 
-    slug: Slug
-    name: Name
-    role: Name = "custom"
+    slug: str
+    name: str
+    role: str = "custom"
     description: str = ""
     prompt: str = ""
     model: str | None = None
     fallbacks: TextList = ()
     tools: TextList = ()
-    graph: Name = "agent"
-    completion: Literal["implicit", "explicit"] = "implicit"
-    context_tokens: Annotated[Whole, Field(ge=1000, le=100_000_000)] | None = 96_000
-    timezone: Timezone | None = None
+    graph: str = "agent"
+    completion: str = "implicit"
+    context_tokens: Whole | None = 96_000
+    timezone: str | None = None
     allow_users: IdList = ()
     channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = ()
+
+    @property
+    def agent(self) -> Agent:
+        """Without an id."""
+        return Agent(id="", **self.model_dump(exclude={"channels"}))
+
+    @property
+    def bindings(self) -> tuple[Binding, ...]:
+        """Where it lives, without an id."""
+        return tuple(Binding(each.platform, each.channel, "", each.permission) for each in self.channels)
 
 
 class AccountEntry(Section):
@@ -153,13 +167,17 @@ class Speech(Section):
 
 
 class Limits(Section):
-    """Sizes in bytes, the rest in rounds of one turn."""
+    """Sizes in bytes, rounds of one turn, and how far agents may hand tasks on: how deep, how many in one answer, how many
+    below one question."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
     tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5
     agent_loops: Annotated[Whole, Field(ge=1, le=500)] = 40
+    delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
+    delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
+    delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
 
 
 class Delivery(Section):

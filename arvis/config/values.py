@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo
+
+from arvis.domain.agent_rules import SLUG, is_timezone
 
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DURATION = re.compile(r"([1-9][0-9]{0,6})\s*([smhdw])", re.ASCII)
@@ -116,10 +117,8 @@ def _ids(value: object) -> object:
 
 
 def _timezone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Refused("must be a time zone such as UTC or Europe/Berlin") from None
+    if not is_timezone(value):
+        raise Refused("must be a time zone such as UTC or Europe/Berlin")
     return value
 
 
@@ -144,6 +143,8 @@ def is_loopback(host: str) -> bool:
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
+#: The window of a model; below this no prompt has room.
+Tokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=1_024, le=100_000_000)]
 Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]
 
@@ -162,7 +163,7 @@ SecretText = Annotated[SecretStr, BeforeValidator(_secret)]
 #: A secret that is written as `env:NAME` or `file:PATH` only.
 SecretReference = Annotated[SecretStr, BeforeValidator(_secret_reference)]
 
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+Slug = Annotated[str, Field(pattern=f"^{SLUG.pattern}$")]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Timezone = Annotated[str, AfterValidator(_timezone)]
 Url = Annotated[str, AfterValidator(_url)]

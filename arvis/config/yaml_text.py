@@ -101,6 +101,16 @@ class Document:
             raise unreadable from None
 
 
+def read_texts(text: str) -> Any:
+    """A text in which every value is meant as text: lists, maps and what is written in them, whatever it looks like.
+    Raises `UnreadableText`."""
+    try:
+        _refuse_traps(text)
+        return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 - it builds nothing but texts, lists and maps
+    except yaml.YAMLError as error:
+        raise _unreadable(error) from error
+
+
 def _line(part: yaml.Node | yaml.Event) -> int:
     return part.start_mark.line + 1 if part.start_mark is not None else 1
 

@@ -1,7 +1,12 @@
-"""The prompt of a turn: identity and the agent's own words, then as much history as fits (behaviour 1.6)."""
+"""The prompt of a turn, composed of layers within one budget (behaviour 1.6 and §7)."""
 
 from __future__ import annotations
 
-from arvis.context.prompt import Prompt, build_prompt, room_for_tools
+from arvis.context.budget import Budget
+from arvis.context.clock import first_zone
+from arvis.context.composing import Prompt, compose
+from arvis.context.ingredients import Ingredients
+from arvis.context.rules import plain_rules
+from arvis.context.tool_rounds import fit_rounds
 
-__all__ = ["Prompt", "build_prompt", "room_for_tools"]
+__all__ = ["Budget", "Ingredients", "Prompt", "compose", "first_zone", "fit_rounds", "plain_rules"]

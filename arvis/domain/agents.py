@@ -17,6 +17,9 @@ CONDUCTOR = "conductor"
 #: Tools that change nothing and reach nobody's data; every other tool makes its agent one for trusted people.
 HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
 
+#: Tools whose outputs are the house's own words; what any other says comes from outside, and taints the turn.
+OWN_WORD_TOOLS = frozenset({"calculate", "get_time", "get_variable"})
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:
@@ -68,3 +71,16 @@ class Binding:
     channel: str
     agent_id: str
     permission: Permission = Permission.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVersion:
+    """How an agent was from a time on (ms), with its bindings. `by_id` is a principal, `configuration` or `api`;
+    versions count from 1."""
+
+    agent_id: str
+    version: int
+    agent: Agent
+    bindings: tuple[Binding, ...]
+    by_id: str
+    at: int

@@ -107,12 +107,13 @@ class NewJob:
         priority: int,
         *,
         agent_id: str,
-        principal_id: str,
+        principal_id: str | None,
         message_id: str,
         execution_id: str,
         tokens: int,
     ) -> NewJob:
-        """The turn of a conversation: at once the `advance` job of the turn's execution."""
+        """The turn of a conversation: at once the `advance` job of the turn's execution. Only messages of the same person
+        join it; with None nobody's do."""
         return cls(
             kind=JobKind.MESSAGE,
             priority=priority,

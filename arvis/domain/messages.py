@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from arvis.domain.taint import CLEAN, Taint
+
 
 class PrincipalRole(StrEnum):
     """What a person may do; every job carries the principal it acts for."""
@@ -132,7 +134,8 @@ FINAL_STATUSES = frozenset(
 class StoredMessage:
     """A row of the conversation. `turn` is the order in which turns ended (None while one is open): history
     is read by it, so that a message that waits never stands before the reply it will see. `position`
-    orders the messages of one turn, `route` is the rule that chose the agent. Times in ms."""
+    orders the messages of one turn, `route` is the rule that chose the agent; `taint` says what a reply was written
+    from. Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -152,15 +155,23 @@ class StoredMessage:
     reply_to: str | None = None
     position: int = 0
     attachments: tuple[Attachment, ...] = field(default=())
+    taint: Taint = CLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryLine:
-    """A message as a prompt needs it; `tokens` is an estimate."""
+class PastMessage:
+    """A message of an ended turn, as a prompt or a summary needs it. `tokens` is an estimate, time in ms."""
 
     role: Role
     content: str
     tokens: int
+    id: str = ""
+    turn: int = 0
+    position: int = 0
+    taint: Taint = CLEAN
+    principal_id: str | None = None
+    user_name: str = ""
+    created_at: int = 0
 
 
 class DeliveryState(StrEnum):

@@ -31,9 +31,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a model is asked. `model` is without provider prefix (None: the account's own); `max_bytes` bounds
-    the reply; `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for
-    providers that keep a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
+    """What a model is asked. `changing` is the part of the system text that differs from turn to turn and stands behind
+    `system`; `now` is a line with date and time, which stands last of all, because a vendor can keep a prompt only as far
+    as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
+    `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
+    a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
     vendor may have in its cache, and must not be asked for."""
 
     system: str
@@ -45,12 +47,15 @@ class RunRequest:
     tools: tuple[ToolSpec, ...] = ()
     tools_off: bool = False
     conversation: str = ""
+    changing: str = ""
+    now: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What came back: text, or `calls` of tools with or without some. Token counts are None where the provider does
-    not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it."""
+    not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it.
+    `window` is how many tokens the model holds, from a provider that asks its server."""
 
     content: str
     model: str
@@ -63,6 +68,7 @@ class RunResult:
     calls: tuple[ToolCall, ...] = ()
     cached_tokens: int = 0
     written_tokens: int = 0
+    window: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in self.__slots__}

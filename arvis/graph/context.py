@@ -122,6 +122,10 @@ class NodeContext:
 
         self.facts.append(fact)
 
+    def commit_first(self) -> None:
+        """Commit this step before the next node is visited, because that one reads what was recorded here."""
+        self.called_outside = True
+
     async def keep_last(self) -> None:
         """Make durable what ended and is not yet."""
         async with self._keeping:

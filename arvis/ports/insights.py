@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent
@@ -14,16 +14,10 @@ from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.money import Charge, Client, ClientChannel
 from arvis.domain.runs import Rest
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """A slice of a list, newest first; `next_cursor` is None at the end."""
-
-    items: Sequence[T]
-    next_cursor: str | None
+from arvis.ports.changes import ChangeInsights, ScheduleInsights
+from arvis.ports.compactions import CompactionInsights
+from arvis.ports.memory import MemoryInsights
+from arvis.ports.pages import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +127,7 @@ class ClientSums:
     paid: int
 
 
-class Insights(Protocol):
+class Insights(MemoryInsights, ScheduleInsights, CompactionInsights, ChangeInsights, Protocol):
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
@@ -152,7 +146,9 @@ class Insights(Protocol):
 
     async def wait(self, wait_id: str) -> Wait | None: ...
 
-    async def agents(self) -> Sequence[Agent]: ...
+    async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
+        """Those that are not deleted, or those that are, in order of creation."""
+        ...
 
     async def accounts(self) -> AccountRows: ...
 

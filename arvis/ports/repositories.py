@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
-from arvis.domain.agents import Agent, Binding
+from arvis.domain.agents import Agent, AgentVersion, Binding
 from arvis.domain.conversations import Conversation
 from arvis.domain.executions import Answer, Cursor, Effect, Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.messages import (
@@ -18,13 +18,15 @@ from arvis.domain.messages import (
     Attachment,
     Delivery,
     DeliveryState,
-    HistoryLine,
     MessageStatus,
+    PastMessage,
     Principal,
     PrincipalRole,
     StoredMessage,
 )
 from arvis.domain.runs import ModelCall, Rest
+from arvis.domain.taint import Taint
+from arvis.ports.insights import MessageTimeline
 
 
 class Messages(Protocol):
@@ -50,6 +52,10 @@ class Messages(Protocol):
         """Give the user messages of a turn their end."""
         ...
 
+    def answered_by(self, message_id: str, reply_id: str) -> None:
+        """Link a message that has no turn to what answered it."""
+        ...
+
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
         """Say where an open turn stands (accepted, waiting)."""
         ...
@@ -58,14 +64,27 @@ class Messages(Protocol):
         """Undo the end of a failed turn before it is tried again by hand; its notice is superseded."""
         ...
 
-    def history(self, conversation_id: str, limit: int) -> list[HistoryLine]:
-        """The newest `limit` messages of ended turns, oldest first."""
+    def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
+        """The newest `limit` messages of ended turns that no summary stands for, oldest first."""
+        ...
+
+    def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
+        """When this person's newest messages here were taken in, in ms, the newest first."""
+        ...
+
+    def label(self, message_id: str, taint: Taint) -> None:
+        """Say what a message was written from."""
         ...
 
 
 class Conversations(Protocol):
-    def open(self, agent_id: str, address: Address, now: int) -> Conversation:
-        """The active conversation of this agent in this place, made if there is none."""
+    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
+        """The active conversation of this agent in this place, made if there is none; `direct` says of a new one whether
+        only one person talks there."""
+        ...
+
+    def close(self, conversation_id: str, now: int) -> None:
+        """Its next message begins another one; turns that are under way still end here."""
         ...
 
     def get(self, conversation_id: str) -> Conversation | None: ...
@@ -110,6 +129,16 @@ class Agents(Protocol):
     def bindings(self, agent_id: str | None = None) -> list[Binding]: ...
 
     def bind(self, binding: Binding, now: int) -> None: ...
+
+    def unbind(self, platform: str, channel: str) -> bool:
+        """False when no agent is bound there."""
+        ...
+
+    def keep_version(self, version: AgentVersion) -> None: ...
+
+    def versions(self, agent_id: str, limit: int) -> list[AgentVersion]:
+        """The newest first."""
+        ...
 
 
 class Executions(Protocol):
@@ -201,6 +230,10 @@ class Timeline(Protocol):
         """Delete up to `limit` notes made before this time; how many."""
         ...
 
+    def of_last(self, conversation_id: str) -> MessageTimeline | None:
+        """All that is known of the newest message of a conversation that an agent was asked with."""
+        ...
+
 
 class Usage(Protocol):
     def add(
@@ -214,6 +247,10 @@ class Usage(Protocol):
         client_id: str | None = None,
     ) -> bool:
         """Keep a receipt; False when it is there already."""
+        ...
+
+    def cost_of(self, execution_id: str) -> int:
+        """What the calls of one execution cost, in micros."""
         ...
 
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from arvis.ports.changes import Audit, Delegations, Schedules
+from arvis.ports.compactions import Calibrations, Compactions
 from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
 from arvis.ports.repositories import (
     Accounts,
@@ -29,6 +32,7 @@ from arvis.ports.repositories import (
     Variables,
     Waits,
 )
+from arvis.ports.skills import Skills
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +75,22 @@ class Transaction(Protocol):
     def spending(self) -> Spending: ...
     @property
     def clients(self) -> Clients: ...
+    @property
+    def facts(self) -> Facts: ...
+    @property
+    def states(self) -> States: ...
+    @property
+    def compactions(self) -> Compactions: ...
+    @property
+    def calibrations(self) -> Calibrations: ...
+    @property
+    def audit(self) -> Audit: ...
+    @property
+    def schedules(self) -> Schedules: ...
+    @property
+    def delegations(self) -> Delegations: ...
+    @property
+    def skills(self) -> Skills: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

@@ -32,20 +32,29 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 def document_of(request: RunRequest, model: str) -> dict[str, Any]:
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
-        "messages": _messages(request.turns),
+        "messages": _messages(request.turns, request.now),
         "model": model,
     }
-    if request.system.strip():
-        document["system"] = [_marked({"type": "text", "text": _clean(request.system)})]
+    if system := list(_system(request)):
+        document["system"] = system
     if request.tools:
-        document["tools"] = _tools(request.tools, marked="system" not in document)
+        document["tools"] = _tools(request.tools, marked=not request.system.strip())
     if request.tools and request.tools_off:
         document["tool_choice"] = {"type": "none"}
     return document
 
 
-def _messages(turns: Sequence[Turn]) -> list[Block]:
-    """Turns that say nothing are left out, because the vendor refuses them."""
+def _system(request: RunRequest) -> Iterator[Block]:
+    """The mark stands before what changes."""
+    if request.system.strip():
+        yield _marked(_text(request.system))
+    if request.changing.strip():
+        yield _text(request.changing)
+
+
+def _messages(turns: Sequence[Turn], now: str) -> list[Block]:
+    """Turns that say nothing are left out, because the vendor refuses them. The line that tells the time is a block of
+    its own behind the user's newest, and behind every mark."""
     messages: list[Block] = [
         {"role": turn.role, "content": blocks} for turn in turns if (blocks := list(_blocks(turn)))
     ]
@@ -53,6 +62,9 @@ def _messages(turns: Sequence[Turn]) -> list[Block]:
         if len(messages) >= -place:
             said = messages[place]["content"]
             said[-1] = _marked(said[-1])
+    newest = next((message for message in reversed(messages) if message["role"] == "user"), None)
+    if newest is not None and now.strip():
+        newest["content"].append(_text(now))
     return messages
 
 
@@ -64,7 +76,7 @@ def _blocks(turn: Turn) -> Iterator[Block]:
         data = base64.b64encode(image.data).decode()
         yield {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": data}}
     if turn.content.strip():
-        yield {"type": "text", "text": _clean(turn.content)}
+        yield _text(turn.content)
     yield from (_call(call) for call in turn.calls)
 
 
@@ -83,6 +95,10 @@ def _tools(tools: Sequence[ToolSpec], *, marked: bool) -> list[Block]:
     if marked:
         blocks[-1] = _marked(blocks[-1])
     return blocks
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": _clean(text)}
 
 
 def _marked(block: Block) -> Block:

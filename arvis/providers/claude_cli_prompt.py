@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arvis.domain.runs import Image, RunRequest, Turn
+from arvis.providers import prompts
 
 #: The program would put the file or folder of this name into the prompt. A joiner, which takes no room, before the @
 #: makes it a word like others; addresses of mail are none of its business.
@@ -25,7 +26,7 @@ _RESULTS = "Go on where the conversation stands: the last line holds the results
 
 
 def system_of(request: RunRequest) -> str:
-    return request.system if request.system.strip() else _NO_SYSTEM
+    return prompts.system_of(request) or _NO_SYSTEM
 
 
 def prompt_of(request: RunRequest) -> bytes:
@@ -33,7 +34,8 @@ def prompt_of(request: RunRequest) -> bytes:
     which it names them."""
     pictures = [picture for turn in request.turns for picture in turn.images]
     blocks = [block for number, picture in enumerate(pictures, 1) for block in _picture(number, picture)]
-    blocks.append({"type": "text", "text": _apart(_text(request.turns))})
+    text = "\n\n".join(part for part in (_text(request.turns), request.now) if part)
+    blocks.append({"type": "text", "text": _apart(text)})
     message = {"type": "user", "message": {"role": "user", "content": blocks}}
     # Half a character would be sent on as such; nobody can read it.
     return _clean(json.dumps(message, ensure_ascii=False)).encode() + b"\n"

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.markup import unescape
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import wire_name
 from arvis.ports.clock import Clock
@@ -102,8 +103,10 @@ class DemoProvider:
 
 
 def newest_user_text(request: RunRequest) -> str:
-    """What a person wrote last; the outputs of tools are turns of the user, too."""
-    return next((turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs), "")
+    """What a person wrote last, as they wrote it: their tags are harmless in a prompt, and a directive may name some. The
+    outputs of tools are turns of the user, too."""
+    said = (turn.content for turn in reversed(request.turns) if turn.role == "user" and not turn.outputs)
+    return unescape(next(said, ""))
 
 
 def _use_tool(argument: str, request: RunRequest, calls: CallDrafts) -> Said | None:

@@ -49,7 +49,9 @@ _BY_CODE: Mapping[str, ProviderErrorKind] = {
 
 #: Servers without the code for it say it in words.
 _TOO_LONG = re.compile(
-    r"context (?:length|window|size)|maximum context|too many (?:input )?tokens|prompt is too long", re.IGNORECASE
+    r"context (?:length|window|size|limit)|maximum context|maximum (?:allowed )?(?:input|prompt) length|max_seq_len"
+    r"|too many (?:input )?tokens|prompt (?:is )?too long",
+    re.IGNORECASE,
 )
 
 _KEY_SHAPES = re.compile(r"(?i:bearer\s+)\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}")

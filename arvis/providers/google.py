@@ -15,6 +15,7 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.exchange import Broken, Exchange, ended_early, sendable_key
 from arvis.providers.google_answer import Answer, failure
 from arvis.providers.google_prompt import contents_of
+from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import ReplyText
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -77,11 +78,11 @@ def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
 
 def _document(request: RunRequest) -> dict[str, Any]:
     document: dict[str, Any] = {
-        "contents": contents_of(request.turns),
+        "contents": contents_of(turns_of(request)),
         "generationConfig": {"maxOutputTokens": request.max_tokens},
     }
-    if request.system:
-        document["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if system := system_of(request):
+        document["systemInstruction"] = {"parts": [{"text": system}]}
     if request.tools:
         declared = [
             {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
 from arvis.providers.exchange import Answered, Broken, Exchange, ended_early, sendable_key
-from arvis.providers.ollama_chat import Answer, context_for, context_length, failure, messages_of, prompt_tokens
+from arvis.providers.ollama_chat import (
+    MOST_BYTES_A_TOKEN,
+    Answer,
+    context_for,
+    context_length,
+    failure,
+    messages_of,
+    prompt_tokens,
+)
+from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import ReplyText
 
 BASE_URL = "http://127.0.0.1:11434"
@@ -42,26 +52,28 @@ class OllamaProvider:
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         model = request.model or account.model
-        document = _document(request, model, await self._context(request, account, model), stream=stream)
+        most = await self._most(request, account, model)
+        context = min(context_for(prompt_tokens(request) + request.max_tokens), most)
+        document = _document(request, model, context, stream=stream)
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._post(account, "chat", document, stream=stream, max_bytes=request.max_bytes) as answered:
             if stream:
                 await _read_stream(answered.lines(), answer, reply)
             else:
                 answer.take(await answered.document())
-        return answer.result(request)
+        return replace(answer.result(request), window=most)
 
-    async def _context(self, request: RunRequest, account: Account, model: str) -> int:
-        """The context to ask for, in tokens. Raises kind `too_long` when the model cannot hold the prompt."""
+    async def _most(self, request: RunRequest, account: Account, model: str) -> int:
+        """What the model can hold, in tokens. Raises kind `too_long` when that is surely not the prompt."""
         key = (_base(account), model)
         if key not in self._contexts:
             async with self._post(account, "show", {"model": model}, stream=False, max_bytes=0) as answered:
                 self._contexts[key] = context_length(await answered.document())
-        most, tokens = self._contexts[key], prompt_tokens(request)
+        most, tokens = self._contexts[key], prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
         if tokens > most:
             text = f"the prompt needs some {tokens} tokens, and {model} holds {most}"
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
-        return min(context_for(tokens + request.max_tokens), most)
+        return most
 
     def _post(
         self, account: Account, method: str, document: Mapping[str, Any], *, stream: bool, max_bytes: int
@@ -96,9 +108,10 @@ def _base(account: Account) -> str:
 
 
 def _document(request: RunRequest, model: str, context: int, *, stream: bool) -> dict[str, Any]:
-    messages = [message for turn in request.turns for message in messages_of(turn, request.turns)]
-    if request.system:
-        messages.insert(0, {"role": "system", "content": request.system})
+    turns = turns_of(request)
+    messages = [message for turn in turns for message in messages_of(turn, turns)]
+    if system := system_of(request):
+        messages.insert(0, {"role": "system", "content": system})
     document: dict[str, Any] = {
         "model": model,
         "messages": messages,

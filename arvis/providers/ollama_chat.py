@@ -24,18 +24,21 @@ _MOST_CONTEXT = 1 << 21
 
 #: Bytes of a token at the very least that a prompt may hold; too many tokens cost memory, too few the beginning.
 _BYTES_A_TOKEN = 2.5
+#: Bytes of a token at the most, on average: what is too long even so is refused. Closer is the runner's work, which knows
+#: how the model counts.
+MOST_BYTES_A_TOKEN = 4.5
 _TOKENS_A_PICTURE = 1_600
 
 _LONGEST_NAME = 200
 _TOO_LONG = re.compile(r"exceeds? (?:the )?(?:available )?context|context (?:length|window|size)", re.IGNORECASE)
 
 
-def prompt_tokens(request: RunRequest) -> int:
-    """An estimate that is rather too high."""
-    texts = [request.system, *(text for turn in request.turns for text in _texts(turn))]
+def prompt_tokens(request: RunRequest, *, bytes_a_token: float = _BYTES_A_TOKEN) -> int:
+    """An estimate that is rather too high, and rather too low with as many bytes as a token may have."""
+    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     size = sum(len(text.encode("utf-8", "replace")) for text in texts) + sum(len(str(t)) for t in request.tools)
     pictures = sum(len(turn.images) for turn in request.turns)
-    return round(size / _BYTES_A_TOKEN) + pictures * _TOKENS_A_PICTURE
+    return round(size / bytes_a_token) + pictures * _TOKENS_A_PICTURE
 
 
 def context_for(needed: int) -> int:

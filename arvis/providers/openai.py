@@ -17,6 +17,7 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.completions import Answer
 from arvis.providers.completions_prompt import messages_of
 from arvis.providers.exchange import DONE, Answered, Broken, Exchange, ended_early, sendable_key
+from arvis.providers.prompts import system_of, turns_of
 from arvis.providers.reply import ReplyText
 
 
@@ -89,9 +90,9 @@ class ChatCompletionsProvider:
         return headers
 
     def _document(self, request: RunRequest, account: Account, *, stream: bool) -> dict[str, Any]:
-        messages = [message for turn in request.turns for message in messages_of(turn)]
-        if request.system:
-            messages.insert(0, {"role": "system", "content": request.system})
+        messages = [message for turn in turns_of(request) for message in messages_of(turn)]
+        if system := system_of(request):
+            messages.insert(0, {"role": "system", "content": system})
         # Servers behind an address of their own know the old name of the field for certain.
         limit = self._vendor.max_tokens_field if account.base_url is None else "max_tokens"
         document: dict[str, Any] = {"model": request.model or account.model, "messages": messages}

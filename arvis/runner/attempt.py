@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from arvis.domain.errors import TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
+from arvis.domain.measures import Measure
 from arvis.domain.runs import ModelCall, Rest, RunRequest, RunResult
 from arvis.runner.choice import Choice
 from arvis.runner.prices import prompt_tokens, text_tokens
@@ -19,10 +20,14 @@ _WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
 @dataclass(slots=True)
 class Trail:
     """What a run leaves behind, also when it is cancelled: the receipts of all tries so far, and what became known of
-    the accounts. Handed in by whoever has to keep it."""
+    the accounts and models. Handed in by whoever has to keep it. `counted` holds for each reply the model
+    (`provider/model`), the size of the request and the tokens that the vendor counted; `limits` the windows that vendors
+    told."""
 
     calls: list[ModelCall] = field(default_factory=list)
     rests: list[Rest] = field(default_factory=list)
+    counted: list[tuple[str, Measure, int]] = field(default_factory=list)
+    limits: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +67,12 @@ class Try:
 
 @dataclass(slots=True)
 class Attempt:
-    """What one run has seen. `errors` holds the last error of each choice, `end` is when the run must be over."""
+    """What one run has seen. `errors` holds the last error of each choice, `end` is when the run must be over, `size` what
+    is asked."""
 
     end: float
     trail: Trail
+    size: Measure
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
 
     def passing(self) -> list[Choice]:
@@ -73,14 +80,15 @@ class Attempt:
         return [choice for choice, error in self.errors.items() if passes(error)]
 
     def verdict(self, now: int) -> ProviderError:
-        """What the job should act upon: an error that may pass before a limit, and a limit before a refusal. A limit
-        lasts until the first account is back."""
+        """What the job should act upon: an error that may pass before a limit, a limit before a prompt that is too long
+        for somebody, and that before a refusal. A limit lasts until the first account is back."""
         errors = list(self.errors.values())
         if passing := [error for error in errors if error.kind in TRANSIENT]:
             return passing[-1]
         limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
         if not limits:
-            return errors[-1]
+            too_long = [error for error in errors if error.kind is ProviderErrorKind.TOO_LONG]
+            return (too_long or errors)[-1]
         soonest = min(rest.until for rest in self.trail.rests if rest.kind == ProviderErrorKind.RATE_LIMIT)
         return ProviderError(ProviderErrorKind.RATE_LIMIT, limits[-1].what, retry_after=(soonest - now) / 1000)
 

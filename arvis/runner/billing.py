@@ -32,7 +32,7 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
     client = client_of(tx, execution)
     if client is None or client.status is not ClientStatus.ACTIVE:
         return None
-    amount = client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
+    amount = _price(tx, client, execution)
     if amount == 0:
         return None
     charge = Charge(
@@ -47,6 +47,14 @@ def charge_turn(tx: Transaction, execution: Execution, now: int, *, message_id: 
         execution_id=execution.id,
     )
     return charge if tx.clients.charge(charge) else None
+
+
+def _price(tx: Transaction, client: Client, execution: Execution) -> int:
+    """What a turn is charged. One that an agent gave to another is part of the task that was asked for: only its calls
+    cost, which are booked to the turn at the root."""
+    if tx.delegations.get(execution.id) is None:
+        return client.price_of(tx.spending.get(Pot(Budget.TURN, "", execution.id)).micros)
+    return client.price_of(tx.usage.cost_of(execution.id)) - client.price_of(0)
 
 
 def enter_charge(

@@ -73,13 +73,18 @@ def client_of(tx: Transaction, execution: Execution) -> Client | None:
 
 
 def _root(tx: Transaction, execution: Execution) -> Execution:
-    while execution.parent_wait is not None:
-        wait = tx.waits.get(execution.parent_wait)
-        parent = tx.executions.get(wait.execution_id) if wait is not None else None
-        if parent is None:
-            break
-        execution = parent
+    """The turn that a person asked for: above what it called, and above what its agent gave to others."""
+    while (above := _above(tx, execution)) is not None:
+        execution = above
     return execution
+
+
+def _above(tx: Transaction, execution: Execution) -> Execution | None:
+    if execution.parent_wait is not None:
+        wait = tx.waits.get(execution.parent_wait)
+        return tx.executions.get(wait.execution_id) if wait is not None else None
+    given = tx.delegations.get(execution.id)
+    return tx.executions.get(given.root_id) if given is not None else None
 
 
 def _is_stranger(tx: Transaction, principal: Principal, agent_id: str | None) -> bool:

@@ -91,7 +91,7 @@ def estimate_micros(request: RunRequest, prices: Prices, candidates: Sequence[Ch
 
 def prompt_tokens(request: RunRequest) -> int:
     """More tokens than the prompt has."""
-    texts = [request.system, *(text for turn in request.turns for text in _texts(turn))]
+    texts = [request.system, request.changing, request.now, *(text for turn in request.turns for text in _texts(turn))]
     texts += [json.dumps([tool.name, tool.description, dict(tool.parameters)]) for tool in request.tools]
     pictures = sum(len(turn.images) for turn in request.turns)
     return sum(map(text_tokens, texts)) + _PICTURE * pictures + _FRAME * (len(request.turns) + 1)

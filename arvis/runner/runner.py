@@ -16,9 +16,11 @@ from dataclasses import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
+from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, passes
-from arvis.runner.choice import Choice, candidates
+from arvis.runner.choice import DEMO, Choice, candidates
+from arvis.runner.counting import Counting, Counts, key_of, limit_in
 from arvis.runner.prices import Prices, estimate_micros
 from arvis.runner.rests import Rests
 
@@ -39,7 +41,7 @@ _ESTIMATED = " (tokens and cost are estimates)"
 class Runner:
     """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
     moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
-    run in seconds; without `prices` the built-in ones count."""
+    run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class Runner:
         random: Callable[[], float],
         deadline: float = 900.0,
         prices: Prices | None = None,
+        counting: Counting | None = None,
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
@@ -62,10 +65,23 @@ class Runner:
         self._deadline = deadline
         self._prices = prices or Prices()
         self._rests = Rests()
+        self._counts = Counts(counting)
 
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what is stored of the accounts."""
         self._rests.learn(rests)
+
+    def learn_counts(self, calibrations: Iterable[Calibration]) -> None:
+        """Take over what is stored of how models count."""
+        self._counts.learn(calibrations)
+
+    def window(self, model: str | None, fallbacks: Sequence[str] = ()) -> int:
+        """How many tokens the model holds that would be asked first now, prompt and reply together."""
+        return self._counts.window(self._first(model, fallbacks))
+
+    def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
+        """Which model that is, as `provider/model`: the name under which is stored how it counts."""
+        return key_of(self._first(model, fallbacks))
 
     def estimate(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> int:
         """What a reply may cost at most, in millionths of a US dollar, whoever of the candidates gives it; 0 when nobody
@@ -85,11 +101,11 @@ class Runner:
         accounts' own. `on_text` gets each streamed piece with its offset in characters; a new try starts at offset 0.
         Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
-        attempt = Attempt(self._clock.monotonic() + self._deadline, trail)
+        attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
         asked = self._open(candidates(self._accounts(), model, fallbacks))
         for delay in (*RETRY_DELAYS, None):
             for choice in asked:
-                result = await self._try(choice, replace(request, model=choice.model), on_text, attempt)
+                result = await self._try(choice, request, on_text, attempt)
                 if result is not None:
                     return Run(result, tuple(trail.calls), tuple(trail.rests))
             asked = attempt.passing()
@@ -98,6 +114,12 @@ class Runner:
                 break
             await self._clock.sleep(wait)
         raise RunFailed(attempt.verdict(self._clock.now()), tuple(trail.calls), tuple(trail.rests))
+
+    def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
+        """Of the candidates; while all of them rest, the preferred one."""
+        choices = candidates(self._accounts(), model, fallbacks)
+        asked, _ = self._rests.order(choices, self._clock.now())
+        return (asked or choices)[0]
 
     def _open(self, choices: Sequence[Choice]) -> list[Choice]:
         """The choices to try, in order. Raises `RunFailed` when all rest."""
@@ -111,11 +133,19 @@ class Runner:
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
+        try:
+            room = self._counts.room(choice, attempt.size)
+        except ProviderError as error:
+            attempt.errors[choice] = error
+            return None
+        request = replace(request, model=choice.model, max_tokens=min(request.max_tokens, room))
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
         try:
             result = await self._call(tried, on_text)
         except ProviderError as error:
             trail.calls.append(self._failed(tried, error))
+            if (limit := limit_in(error)) is not None:
+                trail.limits.append((key_of(choice), limit))
             if error.kind in HOPELESS:
                 raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
             attempt.errors[choice] = error
@@ -128,6 +158,10 @@ class Runner:
         trail.calls.append(self._receipt(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
+        if result.input_tokens and choice.account.provider != DEMO.provider:
+            trail.counted.append((key_of(choice), attempt.size, result.input_tokens))
+        if result.window is not None:
+            trail.limits.append((key_of(choice), result.window))
         return result
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:

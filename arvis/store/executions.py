@@ -192,6 +192,7 @@ _PARTS = (
     "delete_execution_effects",
     "delete_execution_waits",
     "delete_execution_cursors",
+    "delete_execution_delegation",
     "delete_old_execution",
 )
 

@@ -10,20 +10,26 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
-from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, Page, QueueCounts
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts
+from arvis.ports.pages import Page
 from arvis.store.accounts import account_of, rest_of
+from arvis.store.agents import agent_of
+from arvis.store.audit_insights import SqlAuditInsights
+from arvis.store.compaction_insights import SqlCompactionInsights
 from arvis.store.executions import wait_of
 from arvis.store.jobs import job_of
+from arvis.store.memory_insights import SqlMemoryInsights
 from arvis.store.messages import address_of, delivery_of, message_of
 from arvis.store.money_insights import SqlMoneyInsights
-from arvis.store.people import agent_of
+from arvis.store.schedules import schedule_of
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, page
 from arvis.store.timeline import MessageRows, current_status, timeline_of
 from arvis.store.variables import variable_of
 
 
-class SqlInsights(SqlMoneyInsights):
+class SqlInsights(SqlMoneyInsights, SqlMemoryInsights, SqlCompactionInsights, SqlAuditInsights):
     """`Insights` on either database."""
 
     async def close(self) -> None:
@@ -70,8 +76,8 @@ class SqlInsights(SqlMoneyInsights):
         row = await self._one("get_wait", id=wait_id)
         return wait_of(row) if row else None
 
-    async def agents(self) -> Sequence[Agent]:
-        return [agent_of(row) for row in await self._rows("all_agents")]
+    async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
+        return [agent_of(row) for row in await self._rows("archived_agents" if archived else "all_agents")]
 
     async def accounts(self) -> AccountRows:
         async with self._snapshots.snapshot() as snapshot:
@@ -83,6 +89,20 @@ class SqlInsights(SqlMoneyInsights):
         found = [variable_of(row) for row in await self._rows("variables_after", after=cursor or "", limit=limit + 1)]
         shown = found[:limit]
         return Page(shown, shown[-1].key if len(found) > limit else None)
+
+    async def schedules(
+        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Schedule]:
+        async with self._snapshots.snapshot() as snapshot:
+            agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
+            rows = await snapshot.rows(
+                "list_schedules",
+                before=cursor or LAST,
+                kind=kind,
+                agent_id=agents[0]["id"] if agents else agent,
+                limit=limit + 1,
+            )
+        return page(rows, schedule_of, limit)
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
         rows = await self._rows("list_conversations", before=cursor or LAST, agent=agent, limit=limit + 1)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from arvis.domain.conversations import Conversation
-from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
     Attachment,
     Delivery,
     DeliveryState,
-    HistoryLine,
     MessageStatus,
+    PastMessage,
     Role,
     StoredMessage,
 )
 from arvis.domain.runs import ModelCall
+from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
 from arvis.store.session import Row, Session, dump
 
 
@@ -56,6 +55,7 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         reply_to=row["reply_to"],
         position=row["position"],
         attachments=tuple(attachments),
+        taint=_taint_of(row),
     )
 
 
@@ -82,11 +82,31 @@ def conversation_of(row: Row) -> Conversation:
         address=address_of(row),
         turns=row["turns"],
         created_at=row["created_at"],
+        direct=bool(row["direct"]),
     )
 
 
 #: A look-up is much cheaper than the enum's call, and a history is a hundred rows for every turn.
 _ROLES = {role.value: role for role in Role}
+
+
+def past_message_of(row: Row) -> PastMessage:
+    return PastMessage(
+        role=_ROLES[row["role"]],
+        content=row["content"],
+        tokens=row["tokens"],
+        id=row["id"],
+        turn=row["turn"],
+        position=row["position"],
+        taint=_taint_of(row),
+        principal_id=row["principal_id"],
+        user_name=row["user_name"],
+        created_at=row["created_at"],
+    )
+
+
+def _taint_of(row: Row) -> Taint:
+    return taint_of(row["taint"]) if row["taint"] else CLEAN
 
 
 class SqlMessages:
@@ -130,6 +150,7 @@ class SqlMessages:
             turn=message.turn,
             reply_to=message.reply_to,
             created_at=message.created_at,
+            taint=taint_text(message.taint),
         )
 
     def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None:
@@ -163,6 +184,9 @@ class SqlMessages:
             "settle_turn", execution_id=execution_id, status=status, reason=reason, turn=turn, reply_id=reply_id
         )
 
+    def answered_by(self, message_id: str, reply_id: str) -> None:
+        self._session.execute("answered_by", id=message_id, reply_id=reply_id)
+
     def mark_turn(self, execution_id: str, status: MessageStatus, reason: str | None = None) -> None:
         self._session.execute("mark_turn", execution_id=execution_id, status=status, reason=reason)
 
@@ -170,9 +194,18 @@ class SqlMessages:
         self._session.execute("supersede_notice", execution_id=execution_id)
         self._session.execute("reopen_turn", execution_id=execution_id)
 
-    def history(self, conversation_id: str, limit: int) -> list[HistoryLine]:
+    def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
         rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
-        return [HistoryLine(_ROLES[row["role"]], row["content"], row["tokens"]) for row in reversed(rows)]
+        return [past_message_of(row) for row in reversed(rows)]
+
+    def recent(self, conversation_id: str, principal_id: str, limit: int) -> list[int]:
+        rows = self._session.rows(
+            "recent_messages", conversation_id=conversation_id, principal_id=principal_id, limit=limit
+        )
+        return [row["created_at"] for row in rows]
+
+    def label(self, message_id: str, taint: Taint) -> None:
+        self._session.execute("label_message", id=message_id, taint=taint_text(taint))
 
 
 class SqlConversations:
@@ -181,13 +214,18 @@ class SqlConversations:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def open(self, agent_id: str, address: Address, now: int) -> Conversation:
+    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
         row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
         if row is not None:
             return conversation_of(row)
-        conversation = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now)
-        self._session.execute("add_conversation", id=conversation.id, agent_id=agent_id, now=now, **place(address))
-        return conversation
+        made = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now, direct=direct)
+        self._session.execute(
+            "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
+        )
+        return made
+
+    def close(self, conversation_id: str, now: int) -> None:
+        self._session.execute("close_conversation", id=conversation_id, now=now)
 
     def get(self, conversation_id: str) -> Conversation | None:
         row = self._session.one("get_conversation", id=conversation_id)
@@ -251,22 +289,6 @@ class SqlDeliveries:
         )
 
 
-class SqlTimeline:
-    """`Timeline` in one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None:
-        for message_id in message_ids:
-            self._session.execute(
-                "add_note", id=self._session.new_id(), message_id=message_id, at=now, step=step, data=dump(dict(data))
-            )
-
-    def prune(self, before: int, limit: int) -> int:
-        return self._session.execute("prune_notes", oldest=first_id_at(before), limit=limit)
-
-
 class SqlUsage:
     """`Usage` in one transaction."""
 
@@ -306,3 +328,7 @@ class SqlUsage:
             priced=int(call.priced),
         )
         return added == 1
+
+    def cost_of(self, execution_id: str) -> int:
+        row = self._session.one("cost_of_execution", execution_id=execution_id)
+        return int(row["micros"]) if row else 0

@@ -17,6 +17,8 @@ from typing import Protocol
 import arvis
 from arvis.domain.errors import MigrationFailed, SchemaTooNew
 
+#: Before a statement that only one of the databases understands.
+_ONLY = re.compile(r"-- only: (sqlite|postgres)")
 _POSTGRES_WORDS = {"INTEGER": "BIGINT", "BLOB": "BYTEA", "STRICT": "", ", WITHOUT ROWID": ""}
 
 
@@ -30,16 +32,25 @@ class Migration:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def statements(self, *, postgres: bool) -> Iterator[str]:
-        """The statements one by one, in the database's spelling of a few words of DDL."""
-        lines = [line for line in self.text.splitlines() if not line.lstrip().startswith("--")]
-        statement = ""
-        for line in lines:
-            statement += line + "\n"
-            if statement.strip() and sqlite3.complete_statement(statement):
+        """The statements for this database one by one, in its spelling of a few words of DDL."""
+        own = "postgres" if postgres else "sqlite"
+        for database, statement in self._parts():
+            if database in {"", own}:
                 yield _for_postgres(statement) if postgres else statement
-                statement = ""
+
+    def _parts(self) -> Iterator[tuple[str, str]]:
+        """The statements, each with the database that it is for ("": both)."""
+        database, statement = "", ""
+        for line in self.text.splitlines():
+            if (only := _ONLY.fullmatch(line)) is not None:
+                database = only[1]
+            if not line.lstrip().startswith("--"):
+                statement += line + "\n"
+            if statement.strip() and sqlite3.complete_statement(statement):
+                yield database, statement
+                database, statement = "", ""
         if statement.strip():
-            yield _for_postgres(statement) if postgres else statement
+            yield database, statement
 
 
 class MigrationTarget(Protocol):

@@ -17,6 +17,7 @@ from arvis.domain.money import (
     Spent,
 )
 from arvis.store.session import Row, Session
+from arvis.store.snapshots import LAST
 
 #: Pots of which there is one for each agent or person and day; old ones are of no use.
 _DAILY = (Budget.AGENT, Budget.PRINCIPAL)
@@ -91,6 +92,9 @@ class SqlClients:
     def at(self, platform: str, channel: str) -> Client | None:
         row = self._session.one("client_at", platform=platform, channel=channel)
         return client_of(row) if row else None
+
+    def newest(self, limit: int) -> list[Client]:
+        return [client_of(row) for row in self._session.rows("list_clients", before=LAST, limit=limit)]
 
     def add(self, client: Client) -> bool:
         fields = {**_columns(client), "balance_micros": client.balance, "created_at": client.created_at}

@@ -8,7 +8,8 @@ from dataclasses import fields
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import Charge, Client, ClientChannel, day_of
-from arvis.ports.insights import ClientSums, Page, UsageBy, UsageGroup, UsageReport, UsageSums
+from arvis.ports.insights import ClientSums, UsageBy, UsageGroup, UsageReport, UsageSums
+from arvis.ports.pages import Page
 from arvis.store.money import channel_of, charge_of, client_of
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, Snapshots, page

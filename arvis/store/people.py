@@ -1,62 +1,16 @@
-"""Principals, agents, logins and settings over SQL."""
+"""Principals, logins and settings over SQL."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
-from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.ports.repositories import LoginSession
-from arvis.store.session import Row, Session, dump
+from arvis.store.session import Row, Session
 
 
 def principal_of(row: Row) -> Principal:
     return Principal(row["id"], row["platform"], row["user_id"], row["name"], PrincipalRole(row["role"]))
-
-
-def agent_of(row: Row) -> Agent:
-    return Agent(
-        id=row["id"],
-        slug=row["slug"],
-        name=row["name"],
-        role=row["role"],
-        description=row["description"],
-        prompt=row["prompt"],
-        model=row["model"],
-        fallbacks=tuple(json.loads(row["fallbacks"])),
-        tools=tuple(json.loads(row["tools"])),
-        graph=row["graph"],
-        completion=row["completion"],
-        context_tokens=row["context_tokens"],
-        timezone=row["timezone"],
-        allow_users=tuple(json.loads(row["allow_users"])),
-        status=AgentStatus(row["status"]),
-    )
-
-
-def binding_of(row: Row) -> Binding:
-    return Binding(row["platform"], row["channel"], row["agent_id"], Permission(row["permission"]))
-
-
-def _columns_of(agent: Agent) -> dict[str, object]:
-    return {
-        "id": agent.id,
-        "slug": agent.slug,
-        "name": agent.name,
-        "role": agent.role,
-        "description": agent.description,
-        "prompt": agent.prompt,
-        "model": agent.model,
-        "fallbacks": dump(list(agent.fallbacks)),
-        "tools": dump(list(agent.tools)),
-        "graph": agent.graph,
-        "completion": agent.completion,
-        "context_tokens": agent.context_tokens,
-        "timezone": agent.timezone,
-        "allow_users": dump(list(agent.allow_users)),
-        "status": agent.status,
-    }
 
 
 class SqlPrincipals:
@@ -93,49 +47,6 @@ class SqlPrincipals:
 
     def _update(self, principal: Principal, now: int) -> None:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
-
-
-class SqlAgents:
-    """`Agents` in one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def get(self, agent_id: str) -> Agent | None:
-        row = self._session.one("get_agent", id=agent_id)
-        return agent_of(row) if row else None
-
-    def by_slug(self, slug: str) -> Agent | None:
-        row = self._session.one("agent_by_slug", slug=slug)
-        return agent_of(row) if row else None
-
-    def all(self) -> list[Agent]:
-        return [agent_of(row) for row in self._session.rows("all_agents")]
-
-    def add(self, agent: Agent, now: int) -> None:
-        self._session.execute("add_agent", **_columns_of(agent), now=now)
-
-    def update(self, agent: Agent, now: int) -> None:
-        self._session.execute("update_agent", **_columns_of(agent), now=now)
-
-    def binding_at(self, platform: str, channel: str) -> Binding | None:
-        row = self._session.one("binding_at", platform=platform, channel=channel)
-        return binding_of(row) if row else None
-
-    def bindings(self, agent_id: str | None = None) -> list[Binding]:
-        if agent_id is None:
-            return [binding_of(row) for row in self._session.rows("bindings")]
-        return [binding_of(row) for row in self._session.rows("bindings_of_agent", agent_id=agent_id)]
-
-    def bind(self, binding: Binding, now: int) -> None:
-        self._session.execute(
-            "add_binding",
-            platform=binding.platform,
-            channel=binding.channel,
-            agent_id=binding.agent_id,
-            permission=binding.permission,
-            now=now,
-        )
 
 
 class SqlLogins:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from arvis.ports.insights import Page
+from arvis.ports.pages import Page
 from arvis.store.session import Row
 
 T = TypeVar("T")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Attachment, MessageStatus
 from arvis.ports.insights import MessageTimeline, TimelineStep
 from arvis.store.jobs import job_of
 from arvis.store.messages import message_of
-from arvis.store.session import Row
+from arvis.store.session import Row, Session, dump
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +112,38 @@ def _attachment(row: Row) -> Attachment:
 
 def _belongs(attachment: Row, message: Row) -> bool:
     return bool(attachment["message_id"] == message["id"])
+
+
+class SqlTimeline:
+    """`Timeline` in one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def note(self, message_ids: Sequence[str], step: str, data: Mapping[str, Any], now: int) -> None:
+        for message_id in message_ids:
+            self._session.execute(
+                "add_note", id=self._session.new_id(), message_id=message_id, at=now, step=step, data=dump(dict(data))
+            )
+
+    def prune(self, before: int, limit: int) -> int:
+        return self._session.execute("prune_notes", oldest=first_id_at(before), limit=limit)
+
+    def of_last(self, conversation_id: str) -> MessageTimeline | None:
+        message = self._session.one("last_asked", conversation_id=conversation_id)
+        return timeline_of(self._rows_of(message)) if message else None
+
+    def _rows_of(self, message: Row) -> MessageRows:
+        rows, execution_id, reply_id = self._session.rows, message["execution_id"], message["answered_by"]
+        return MessageRows(
+            message=message,
+            asked=rows("messages_of_turn", execution_id=execution_id),
+            attachments=rows("attachments_of_turn", execution_id=execution_id),
+            reply=rows("get_message", id=reply_id) if reply_id else [],
+            agent=rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],
+            jobs=rows("jobs_of_execution", execution_id=execution_id),
+            steps=rows("steps_of", execution_id=execution_id),
+            usage=rows("usage_of_turn", execution_id=execution_id),
+            notes=rows("notes_of_message", message_id=message["id"]),
+            deliveries=rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
+        )

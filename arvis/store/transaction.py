@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from arvis.store.accounts import SqlAccounts, SqlRests
+from arvis.store.agents import SqlAgents
+from arvis.store.audit import SqlAudit, SqlDelegations
+from arvis.store.calibrations import SqlCalibrations
+from arvis.store.compactions import SqlCompactions
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
-from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlTimeline, SqlUsage
+from arvis.store.memory import SqlFacts, SqlStates
+from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlUsage
 from arvis.store.money import SqlClients, SqlSpending
-from arvis.store.people import SqlAgents, SqlLogins, SqlPrincipals, SqlSettings
+from arvis.store.people import SqlLogins, SqlPrincipals, SqlSettings
+from arvis.store.schedules import SqlSchedules
 from arvis.store.session import Session
+from arvis.store.skills import SqlSkills
+from arvis.store.timeline import SqlTimeline
 from arvis.store.variables import SqlVariables
 
 
@@ -36,6 +44,14 @@ class SqlTransaction:
         self.variables = SqlVariables(session)
         self.spending = SqlSpending(session)
         self.clients = SqlClients(session)
+        self.facts = SqlFacts(session)
+        self.states = SqlStates(session)
+        self.compactions = SqlCompactions(session)
+        self.calibrations = SqlCalibrations(session)
+        self.audit = SqlAudit(session)
+        self.schedules = SqlSchedules(session)
+        self.delegations = SqlDelegations(session)
+        self.skills = SqlSkills(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
-from arvis.config.sections import Limits, Web
-from arvis.ports.backups import Backups
-from arvis.ports.bus import Bus
-from arvis.ports.clock import Clock
-from arvis.ports.inbox import Inbox
-from arvis.ports.insights import Insights
-from arvis.ports.operations import Operations
-from arvis.ports.secrets import SecretBox
-from arvis.ports.store import Store
-from arvis.runner.desk import AccountDesk
 from arvis.web.accounts import AccountRoutes
+from arvis.web.agents import AgentRoutes
 from arvis.web.application import Counter, build_application
 from arvis.web.assets import Page
+from arvis.web.audit import AuditRoutes
 from arvis.web.backups import BackupRoutes
 from arvis.web.billing import ClientRoutes
 from arvis.web.catalog import CatalogRoutes
-from arvis.web.connector import WebConnector
+from arvis.web.compactions import CompactionRoutes
 from arvis.web.drafts import Intake
 from arvis.web.endpoints import Endpoint
 from arvis.web.gate import Gate
@@ -37,54 +27,20 @@ from arvis.web.limiter import LoginLimiter
 from arvis.web.logins import LoginRoutes
 from arvis.web.mcp import McpRoutes
 from arvis.web.mcp_tools import HouseTools
+from arvis.web.memory import MemoryRoutes
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
-from arvis.web.patience import Patience
 from arvis.web.readiness import ReadinessProbe
+from arvis.web.schedules import ScheduleRoutes
 from arvis.web.sessions import Sessions
+from arvis.web.skills import SkillRoutes
 from arvis.web.socket import SocketRoute
 from arvis.web.statuses import StatusBoard
+from arvis.web.surroundings import Surroundings
 from arvis.web.system import SystemRoutes
 from arvis.web.usage import UsageRoutes
 from arvis.web.variables import VariableRoutes
 from arvis.web.waits import WaitRoutes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
-    `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up, `room` whether the disk has some for new work; days and months of reports are those of `zone`."""
-
-    config: Web
-    limits: Limits
-    owners: tuple[str, ...]
-    daemon_key: str
-    inbox: Inbox
-    insights: Insights
-    operations: Operations
-    backups: Backups
-    accounts: AccountDesk
-    secrets: SecretBox
-    store: Store
-    connector: WebConnector
-    bus: Bus
-    clock: Clock
-    new_token: Callable[[], str]
-    roles: Callable[[], Mapping[str, bool]]
-    room: Callable[[], bool]
-    page_folder: Path
-    patience: Patience
-    zone: str
-
-    @property
-    def over_tls(self) -> bool:
-        """Whether browsers reach the page through TLS, which a proxy in front of us ends."""
-        return (self.config.public_url or "").lower().startswith("https://")
-
-    @property
-    def cookie(self) -> str:
-        return "__Host-arvis_session" if self.over_tls else "arvis_session"
 
 
 class Assembly:
@@ -142,12 +98,36 @@ class Assembly:
         return [
             *JobRoutes(insights=insights, operations=operations).endpoints(),
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
+            *self._agents().endpoints(),
             *CatalogRoutes(insights=insights).endpoints(),
+            *AuditRoutes(insights=insights).endpoints(),
             *BackupRoutes(backups=self._around.backups).endpoints(),
             *self._money(),
             *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
             *self._variables().endpoints(),
+            *self._memory().endpoints(),
+            *CompactionRoutes(insights=insights, store=self._around.store, clock=self._around.clock).endpoints(),
+            *self._schedules().endpoints(),
+            *self._skills(),
         ]
+
+    def _skills(self) -> list[Endpoint]:
+        importer = self._around.skills
+        return [] if importer is None else SkillRoutes(importer=importer, gate=self._gate).endpoints()
+
+    def _schedules(self) -> ScheduleRoutes:
+        around = self._around
+        return ScheduleRoutes(
+            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, zone=around.zone
+        )
+
+    def _agents(self) -> AgentRoutes:
+        around = self._around
+        return AgentRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
+
+    def _memory(self) -> MemoryRoutes:
+        around = self._around
+        return MemoryRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
 
     def _variables(self) -> VariableRoutes:
         around = self._around

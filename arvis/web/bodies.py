@@ -149,6 +149,12 @@ class Fields:
             raise unusable(name, "must be an object")
         return value
 
+    def texts(self, name: str) -> list[str] | None:
+        value = self._values.get(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+            raise unusable(name, "must be a list of texts")
+        return value
+
     def objects(self, name: str) -> list[Fields]:
         """A list of objects; absent: none."""
         value = self._values.get(name)

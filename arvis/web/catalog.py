@@ -1,4 +1,4 @@
-"""What can be looked at over HTTP beside jobs and waits: agents and conversations."""
+"""What can be looked at over HTTP beside jobs and waits: conversations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arvis.domain.messages import StoredMessage
 from arvis.ports.insights import Insights
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.identity import READ
-from arvis.web.schemas import AGENT, CONVERSATION, LABEL, STORED_MESSAGE, listing
-from arvis.web.views import agent_view, conversation_view, message_view, page_view
+from arvis.web.schemas import CONVERSATION, LABEL, STORED_MESSAGE, listing
+from arvis.web.views import conversation_view, message_view, page_view
 
 #: Characters of text that one page of messages shows: what is written in one go holds up the event loop.
 _PAGE_CHARACTERS = 1_000_000
@@ -23,7 +23,6 @@ class CatalogRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         return [
-            Endpoint("GET", "/api/agents", "Agents in order of creation", READ, self._agents, {200: listing(AGENT)}),
             Endpoint(
                 "GET",
                 "/api/conversations",
@@ -43,9 +42,6 @@ class CatalogRoutes:
                 query=PAGING,
             ),
         ]
-
-    async def _agents(self, _: Call) -> Response:
-        return answer(page_view([agent_view(agent) for agent in await self._insights.agents()], None))
 
     async def _conversations(self, call: Call) -> Response:
         page = await self._insights.conversations(

@@ -5,27 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Callable, Mapping
-from pathlib import Path
 
-from arvis.config.sections import Limits, Web
 from arvis.domain.errors import ConfigError
-from arvis.ports.backups import Backups
-from arvis.ports.bus import Bus
-from arvis.ports.clock import Clock
-from arvis.ports.inbox import Inbox
-from arvis.ports.insights import Insights
-from arvis.ports.operations import Operations
-from arvis.ports.secrets import SecretBox
-from arvis.ports.store import Store
-from arvis.runner.desk import AccountDesk
-from arvis.web.assembly import Assembly, Surroundings
-from arvis.web.connector import WebConnector
+from arvis.web.assembly import Assembly
 from arvis.web.endpoints import Endpoint
-from arvis.web.patience import Patience
+from arvis.web.surroundings import Surroundings
 from arvis.web.uvicorn_server import UvicornServer
-
-PAGE_FOLDER = Path(__file__).parent / "page"
 
 _BACKLOG = 2048
 #: What to dial where a server listens everywhere.
@@ -33,55 +18,11 @@ _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, nev
 
 
 class WebServer:
-    """Start, stop, and what the daemon wants to know in between. The parameters are those of `Surroundings`."""
+    """Start, stop, and what the daemon wants to know in between."""
 
-    def __init__(
-        self,
-        *,
-        config: Web,
-        limits: Limits,
-        owners: tuple[str, ...],
-        daemon_key: str,
-        inbox: Inbox,
-        insights: Insights,
-        operations: Operations,
-        backups: Backups,
-        accounts: AccountDesk,
-        secrets: SecretBox,
-        store: Store,
-        connector: WebConnector,
-        bus: Bus,
-        clock: Clock,
-        new_token: Callable[[], str],
-        roles: Callable[[], Mapping[str, bool]],
-        room: Callable[[], bool],
-        page_folder: Path = PAGE_FOLDER,
-        patience: Patience | None = None,
-        zone: str = "UTC",
-    ) -> None:
-        around = Surroundings(
-            config=config,
-            limits=limits,
-            owners=owners,
-            daemon_key=daemon_key,
-            inbox=inbox,
-            insights=insights,
-            operations=operations,
-            backups=backups,
-            accounts=accounts,
-            secrets=secrets,
-            store=store,
-            connector=connector,
-            bus=bus,
-            clock=clock,
-            new_token=new_token,
-            roles=roles,
-            room=room,
-            page_folder=page_folder,
-            patience=patience or Patience(),
-            zone=zone,
-        )
-        self._config, self._patience, self._bus, self._port = config, around.patience, bus, config.port
+    def __init__(self, *, around: Surroundings) -> None:
+        config = around.config
+        self._config, self._patience, self._bus, self._port = config, around.patience, around.bus, config.port
         self._parts = Assembly(around, login_link=self._link)
         self._uvicorn, self._listening = self._new_uvicorn(), contextlib.ExitStack()
         self._serving: asyncio.Task[None] | None = None

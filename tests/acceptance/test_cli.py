@@ -36,7 +36,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory, question: list[str]) -> Ite
     assert migrated.returncode == 0, migrated.stderr
     assert migrated.stdout.splitlines() == [f"ran {migration.name}" for migration in available()]
     question.append(ask_a_person(folder / "data"))
-    with running_daemon(folder) as daemon:
+    with running_daemon(folder, settings={"ARVIS__ROUTING__FALLBACK": "helper"}) as daemon:
         yield daemon
         assert daemon.stop() == "", "standard output carries the ready line and the login link only"
 

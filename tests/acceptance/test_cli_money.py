@@ -12,6 +12,7 @@ from tests.acceptance.daemon import Daemon, running_daemon
 
 CONFIG = """
 web: {port: 0}
+routing: {fallback: helper}
 scheduler: {timezone: Europe/Berlin}
 prices: {demo: {input: 1000, output: 2000}}
 """

@@ -37,6 +37,7 @@ BREACHES = [
     ("arvis.cli", "import yaml", "config"),
     ("arvis.app", "import apscheduler", "scheduler"),
     ("arvis.web", "import cronsim", "calendar"),
+    ("arvis.web", "import re2", "patterns"),
     ("arvis.app", "import mcp", "mcp"),
 ]
 

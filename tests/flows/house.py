@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from arvis.agents.agent import agent_graph
 from arvis.agents.tool_node import ToolRules
+from arvis.app.graphs import GraphParts, build_graphs
 from arvis.bus import EventBus
+from arvis.conversations.counting import ModelCounting
 from arvis.delivery import Deliverer
 from arvis.domain.agents import Agent
 from arvis.domain.errors import DiskLow
@@ -42,6 +43,7 @@ from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.runner.prices import Prices
 from arvis.runner.purse import Purse
+from arvis.skills import Skill
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
@@ -136,6 +138,8 @@ class House:
         self.provider = ScriptedProvider()
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
+        self.skills: list[Skill] = []
+        self.windows: dict[str, int] = {}
         self.connector = RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
         self.events: list[Event] = []
@@ -168,6 +172,7 @@ class House:
             new_id=self.new_id,
             random=lambda: 0.0,
             prices=self._prices,
+            counting=ModelCounting(windows=self.windows),
         )
         tools = ToolRules(
             registry=Registry(sources=[self.tools]),
@@ -176,10 +181,17 @@ class House:
             secrets=PlainBox(),
         )
         purse = Purse(store=self.store, limits=self._limits, clock=self.clock)
-        known = [agent_graph(store=self.store, runner=runner, purse=purse, tools=tools, reply_bytes=262_144), *graphs]
+        parts = GraphParts(
+            store=self.store,
+            runner=runner,
+            purse=purse,
+            tools=tools,
+            skills=self._current_skills,
+            new_id=self.new_id,
+        )
         engine = Engine(
             store=self._patient,
-            graphs={graph.name: graph for graph in known},
+            graphs={**build_graphs(parts), **{graph.name: graph for graph in graphs}},
             clock=self.clock,
             bus=self.bus,
             new_id=self.new_id,
@@ -189,11 +201,15 @@ class House:
             admit=self._admit, store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock
         )
 
+    async def _current_skills(self) -> list[Skill]:
+        return self.skills
+
     def _queue(self, boot: str) -> Queue:
         deliverer = Deliverer(store=self._patient, connectors=self.connectors, clock=self.clock)
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
             JobKind.ADVANCE: self.flow,
+            JobKind.COMPACT: self.flow,
             JobKind.DELIVER: deliverer,
         }
         return Queue(
@@ -231,6 +247,7 @@ class House:
     def message(self, text: str, *, user: str = "ann", channel: str = "room", **changes: Any) -> IncomingMessage:
         changes.setdefault("event_id", self.new_id())
         changes.setdefault("assigned_agent", "helper")
+        changes.setdefault("is_direct", True)
         return IncomingMessage(
             address=Address(PLATFORM, BOT, channel), sender=Sender(user, user.title()), content=text, **changes
         )

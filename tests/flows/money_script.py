@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.money import Charge, Client, ClientChannel
-from arvis.ports.insights import ClientSums, Page, UsageBy, UsageReport, UsageSums
+from arvis.ports.insights import ClientSums, UsageBy, UsageReport, UsageSums
+from arvis.ports.pages import Page
 
 
 class NoMoney:

@@ -35,6 +35,7 @@ web:
     - {{key: {VIEWER}, role: viewer}}
     - {{key: {CHAT}, role: chat}}
     - {{key: {OTHER_CHAT}, role: chat, agents: [helper]}}
+routing: {{fallback: helper}}
 agents:
   - {{slug: helper, name: Helper}}
   - {{slug: second, name: Second}}
@@ -147,7 +148,7 @@ async def test_the_role_decides(daemon: Daemon) -> None:
     async with client_of(daemon, VIEWER) as client:
         assert "send_message" not in [tool.name for tool in (await client.list_tools()).tools]
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
-        assert [agent["slug"] for agent in agents] == ["helper", "second", "risky", "closed"]
+        assert [agent["slug"] for agent in agents] == ["helper", "second", "risky", "closed", "conductor"]
         assert set(agents[0]) == {"slug", "name", "description", "status"}
         with pytest.raises(Exception, match="no tool send_message for this key"):
             await client.call_tool("send_message", {"text": "x"})

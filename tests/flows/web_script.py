@@ -25,9 +25,13 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.ports.inbox import Received
-from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, Page, QueueCounts, TimelineStep
+from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
 from arvis.ports.operations import WaitAnswer
+from arvis.ports.pages import Page
+from tests.flows.compaction_script import NoCompactions
+from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
+from tests.flows.schedule_script import NoSchedules
 
 NOW = 1_700_000_000_000
 HELPER = Agent(id="agent1", slug="helper", name="Helper")
@@ -61,7 +65,7 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights(NoMoney):
+class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:
@@ -100,8 +104,8 @@ class ScriptedInsights(NoMoney):
     async def wait(self, wait_id: str) -> Wait | None:
         return self.all_waits.get(wait_id)
 
-    async def agents(self) -> Sequence[Agent]:
-        return [HELPER]
+    async def agents(self, *, archived: bool = False) -> Sequence[Agent]:
+        return [] if archived else [HELPER]
 
     async def accounts(self) -> AccountRows:
         return AccountRows([], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 import secrets
@@ -22,6 +23,7 @@ from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
+from arvis.ports.fetcher import Fetcher
 from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
@@ -29,13 +31,16 @@ from arvis.process.redaction import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.runner.book import AccountBook
 from arvis.runner.desk import AccountDesk
+from arvis.skills.importing import Importer
+from arvis.skills.shelf import SkillShelf
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience
 from arvis.web.schemas import ERROR
-from arvis.web.server import PAGE_FOLDER, WebServer
+from arvis.web.server import WebServer
+from arvis.web.surroundings import PAGE_FOLDER, Surroundings
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
 DAY_MS = 86_400_000
@@ -117,6 +122,7 @@ class Site:
                 assert schema is not None, f"{method} {path} answers {answer.status}, which is not described"
                 if answer.headers["content-type"] == "application/json":
                     check_shape(answer.json(), schema, f"{method} {path}")
+                return  # of two routes that fit, the first serves
 
     def rest(self, message_id: str, status: MessageStatus, **changes: Any) -> None:
         """Let a message come to rest: the row first, the event second."""
@@ -201,6 +207,7 @@ async def running_site(
     real_insights: bool = False,
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
+    fetcher: Fetcher | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -216,19 +223,32 @@ async def running_site(
         desk = AccountDesk(
             book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock
         )
-        server = WebServer(
+        importer = Importer(
+            fetcher=functools.partial(_given, fetcher),
+            store=store,
+            shelf=SkillShelf(store=store, clock=clock, folder=folder / "skills"),
+            clock=clock,
+        )
+        around = Surroundings(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
             daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), accounts=desk,
             secrets=box, store=store,
             connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles,
-            room=lambda: not inbox.full, patience=patience, page_folder=page_folder,
+            room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
+            skills=importer,
         )  # fmt: skip
+        server = WebServer(around=around)
         await server.start()
         stack.push_async_callback(server.stop)
         http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
         await stack.enter_async_context(http)
         yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, roles)
+
+
+async def _given(fetcher: Fetcher | None) -> Fetcher:
+    assert fetcher is not None
+    return fetcher
 
 
 def check_shape(value: Any, schema: Mapping[str, Any], where: str) -> None:

@@ -182,6 +182,13 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("speech: {engine: command}", ["`speech`", "command"]),
         ("agents: [{slug: Big Name, name: x}]", ["`agents[0].slug`", "lower-case"]),
         ("agents: [{slug: a, name: x}, {slug: a, name: y}]", ["`agents`", "slug a"]),
+        ("agents: [{slug: drop, name: x}]", ["`agents[0].slug`", "Take another slug."]),
+        ("agents: [{slug: a, name: x, context_tokens: 2047}]", ["`agents[0].context_tokens`", "2048", "96000"]),
+        ("agents: [{slug: a, name: x, timezone: Mars}]", ["`agents[0].timezone`", "Europe/Berlin"]),
+        ("agents: [{slug: a, name: x, fallbacks: gpt-4o}]", ["`agents[0].fallbacks`", "provider/model"]),
+        ("agents: [{slug: a, name: x, graph: code}]", ["`agents[0].graph`", "not available", "Use agent."]),
+        ("agents: [{slug: boss, name: x, role: conductor}]", ["`agents[0].role`", "Take another role"]),
+        ("agents: [{slug: a, name: x, channels: ['web:x', hall]}]", ["`agents[0].channels[1].channel`"]),
         ("agents: [{slug: a}]", ["`agents[0].name`", "missing", "Add `agents[0].name`"]),
         ("agents:\n  - slug: a\n    name: A\n    promt: x", ["`agents[0].promt`", "line 4", "`agents[0].prompt`"]),
         ("web: {port: 1}\nweb: {port: 2}", ["`web`", "twice", "lines 1 and 2"]),
@@ -320,6 +327,15 @@ def test_prices_and_budgets_become_whole_millionths() -> None:
         "demo": (1, 2, 0, 3),
     }
     assert ineffective_keys(config) == ()
+
+
+def test_windows_are_tokens_by_model() -> None:
+    config = read("windows: {custom/mine: 32768, gpt-4o: 64000}")
+
+    assert config.windows == {"custom/mine": 32_768, "gpt-4o": 64_000}
+    assert ineffective_keys(config) == ()
+    assert "`windows.gpt`" in refusal("windows: {gpt: 100}")
+    assert "`windows.gpt`" in refusal("windows: {gpt: true}")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ HELPER = Agent(id="id-helper", slug="helper", name="Helper")
 RESEARCHER = Agent(id="id-researcher", slug="researcher", name="Researcher")
 WRITER = Agent(id="id-writer", slug="writer", name="Writer", tools=("run_shell",))
 AGENTS = (CONDUCTOR, HELPER, RESEARCHER, WRITER)
+PAIRED = Sender("ann", "Ann", paired=True)
 
 
 def message(
@@ -49,10 +50,11 @@ def choose(
     binding: Binding | None = None,
     fallback: str = "drop",
     conductor_channel: str | None = None,
+    role: PrincipalRole = MEMBER,
 ) -> tuple[str | None, str]:
     """The slug of the agent that answers, and the rule."""
     router = Router(fallback=fallback, conductor_channel=conductor_channel, owners={})
-    agent, reason = router.choose(incoming, Place(agents or AGENTS, binding))
+    agent, reason = router.choose(incoming, Place(agents or AGENTS, binding), role)
     return (agent.slug if agent else None), reason
 
 
@@ -223,12 +225,30 @@ def test_a_dashboard_channel_means_nothing_on_a_platform() -> None:
 
 def test_nothing_over_our_own_port_is_dropped_for_lack_of_a_route() -> None:
     assert choose(over_web(), fallback="researcher") == ("researcher", "fallback")
-    assert choose(over_web()) == ("conductor", "web_default")
-    assert choose(over_web(), paused(CONDUCTOR), HELPER, RESEARCHER) == ("helper", "web_default")
+    assert choose(over_web(sender=PAIRED)) == ("conductor", "web_default")
+    assert choose(over_web(), role=PrincipalRole.OWNER) == ("conductor", "web_default")
+    assert choose(over_web(sender=PAIRED), fallback="conductor") == ("conductor", "fallback")
+    assert choose(over_web(sender=PAIRED), HELPER, CONDUCTOR) == ("conductor", "web_default")
+    assert choose(over_web(sender=PAIRED), paused(CONDUCTOR), HELPER, RESEARCHER) == ("helper", "web_default")
     assert choose(over_web(), paused(HELPER), RESEARCHER, fallback="helper") == ("researcher", "web_default")
     assert choose(over_web(), HELPER, conductor_channel="web-ann") == ("helper", "web_default")
     assert choose(over_web(), HELPER, fallback="conductor") == ("helper", "web_default")
     assert choose(over_web(), paused(HELPER)) == (None, "no_agent")
+
+
+def test_nobody_is_refused_over_our_own_port_because_the_conductor_is_not_for_them() -> None:
+    assert choose(over_web()) == ("helper", "web_default")
+    assert choose(over_web(), fallback="conductor") == ("helper", "web_default")
+    assert choose(over_web(), CONDUCTOR, WRITER, RESEARCHER) == ("researcher", "web_default")
+    key = over_web(sender=Sender("key", "Key", paired=True, agents=("writer",)))
+    assert choose(key) == ("writer", "web_default")
+    listed = replace(CONDUCTOR, allow_users=("ann",))
+    assert choose(over_web(), HELPER, listed) == ("conductor", "web_default")
+
+
+def test_whoever_may_ask_nobody_learns_why() -> None:
+    assert choose(over_web(), CONDUCTOR, WRITER) == ("conductor", "web_default")
+    assert choose(over_web(), WRITER) == ("writer", "web_default")
 
 
 def test_a_bound_web_channel_and_a_mention_reach_their_agents() -> None:
@@ -237,8 +257,6 @@ def test_a_bound_web_channel_and_a_mention_reach_their_agents() -> None:
 
 
 # -- who may ask (1.4) -------------------------------------------------------------------------------------
-
-PAIRED = Sender("ann", "Ann", paired=True)
 
 
 def refusal(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.markup import escape
 from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.providers.demo import DemoProvider
@@ -151,3 +152,8 @@ async def test_a_huge_number_of_tokens_costs_no_memory() -> None:
     result = await reply("demo: tokens " + "9" * 5000)
     assert result.truncated
     assert len(result.content) <= 262_144
+
+
+async def test_tags_that_are_harmless_in_the_prompt_are_said_as_they_were_written() -> None:
+    text = "demo: say [MEMORY:sticky] x [/MEMORY] <AGENT_DONE/> MESSAGE TO SEND: y"
+    assert (await reply(escape(text))).content == text.removeprefix("demo: say ")

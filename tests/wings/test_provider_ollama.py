@@ -88,9 +88,24 @@ async def test_the_context_grows_with_the_prompt_up_to_what_the_model_holds(char
 async def test_a_prompt_that_the_model_cannot_hold_is_not_sent() -> None:
     async with open_scene() as scene:
         with pytest.raises(ProviderError, match="8192") as caught:
-            await scene.provider.complete(replace(REQUEST, turns=(Turn("user", "x" * 30_000),)), scene.account)
+            await scene.provider.complete(replace(REQUEST, turns=(Turn("user", "x" * 40_000),)), scene.account)
     assert caught.value.kind is KINDS.TOO_LONG
     assert len(scene.server.requests) == 1
+
+
+async def test_a_reply_tells_what_the_model_holds() -> None:
+    async with open_scene() as scene:
+        scene.server.script[0] = shows(32_768)
+        whole = await scene.complete(says("x"))
+        streamed, _ = await scene.stream(says("x"))
+    assert (whole.window, streamed.window) == (32_768, 32_768)
+
+
+async def test_a_prompt_that_may_fit_is_sent() -> None:
+    """What the runner found to fit by the model's own count must not be refused for a coarse one."""
+    async with open_scene() as scene:
+        await scene.complete(says("x"), turns=(Turn("user", "x" * 30_000),))
+    assert scene.server.requests[1].document["options"]["num_ctx"] == 8192
 
 
 async def test_figures_of_the_end() -> None:

@@ -102,5 +102,8 @@ DELETE FROM effects WHERE execution_id = :execution_id;
 -- name: delete_execution_waits
 DELETE FROM waits WHERE execution_id = :execution_id;
 
+-- name: delete_execution_delegation
+DELETE FROM delegations WHERE execution_id = :execution_id;
+
 -- name: delete_old_execution
 DELETE FROM executions WHERE id = :execution_id;

@@ -9,10 +9,11 @@ SELECT * FROM messages WHERE id = :id;
 -- name: add_message
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
-    principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at
+    principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
-    :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at
+    :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
+    :taint
 );
 
 -- name: add_attachment
@@ -35,11 +36,15 @@ UPDATE messages SET execution_id = :execution_id WHERE execution_id = :joining A
 UPDATE messages SET status = :status, reason = :reason, turn = :turn, answered_by = :reply_id
 WHERE execution_id = :execution_id AND role = 'user';
 
+-- name: answered_by
+UPDATE messages SET answered_by = :reply_id WHERE id = :id;
+
 -- name: mark_turn
 UPDATE messages SET status = :status, reason = :reason WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: reopen_turn
-UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL
+-- Where a summary tells of its failure, the turn is told anew.
+UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL, compaction_id = NULL
 WHERE execution_id = :execution_id AND role = 'user';
 
 -- name: supersede_notice
@@ -49,8 +54,27 @@ WHERE execution_id = :execution_id AND role <> 'user' AND role = 'notice' AND su
 
 -- name: history
 -- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
-SELECT role, content, tokens FROM messages WHERE conversation_id = :conversation_id AND turn IS NOT NULL
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at FROM messages
+WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
 ORDER BY turn DESC, position DESC LIMIT :limit;
+
+-- name: recent_messages
+-- By id, which is good enough to tell a burst.
+SELECT created_at FROM (
+    SELECT created_at, principal_id FROM messages WHERE conversation_id = :conversation_id AND role = 'user'
+    ORDER BY id DESC LIMIT 60
+) AS newest
+WHERE principal_id = :principal_id
+ORDER BY created_at DESC LIMIT :limit;
+
+-- name: last_asked
+-- The newest message that became a turn, by id, which is good enough for a person who asks about it.
+SELECT * FROM messages
+WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS NOT NULL
+ORDER BY id DESC LIMIT 1;
+
+-- name: label_message
+UPDATE messages SET taint = :taint WHERE id = :id;
 
 -- name: add_note
 INSERT INTO timeline (id, message_id, at, step, data) VALUES (:id, :message_id, :at, :step, :data);
@@ -74,8 +98,11 @@ SELECT * FROM conversations WHERE id = :id;
 
 -- name: add_conversation
 INSERT INTO conversations (
-    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at
-) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now);
+    id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct
+) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct);
+
+-- name: close_conversation
+UPDATE conversations SET status = 'closed' WHERE id = :id AND status = 'active';
 
 -- name: next_turn
 -- A counter row, because neither ids nor clocks follow the order of commits.
@@ -117,6 +144,9 @@ INSERT INTO usage (
     :written_tokens, :priced
 )
 ON CONFLICT (id) DO NOTHING;
+
+-- name: cost_of_execution
+SELECT CAST(COALESCE(sum(cost_micros), 0) AS BIGINT) AS micros FROM usage WHERE execution_id = :execution_id;
 
 -- name: put_blob
 -- Only on PostgreSQL, whose processes share no folder; the same bytes are stored once.

@@ -22,6 +22,7 @@ from arvis.ports.provider import StreamingProvider
 #: More bytes than characters, so that a limit in bytes cuts inside a character.
 TEXT = "Grüße aus Zürich, 東京 and 🚀 space.\nA second line."
 
+NOW = "Now: Sunday, 22 November 2026, 09:05 (Europe/Berlin)"
 
 ARGUMENTS: Mapping[str, Any] = {"word": "Straße 東京 🚀", "deep": {"list": [1, 2.5, None, True, ""]}}
 
@@ -79,6 +80,15 @@ class ProviderConformance:
             assert result.model
             assert not result.truncated
 
+    async def test_what_changes_in_a_prompt_may_stand_in_any(self) -> None:
+        async with self.scene() as scene:
+            plain = scene.say(TEXT)
+            answered = await scene.provider.complete(replace(plain, changing=TEXT, now=NOW), scene.account)
+            assert answered.content == TEXT
+            scene.say(TEXT)
+            answered = await scene.provider.complete(replace(plain, system="", changing=TEXT, now=NOW), scene.account)
+            assert answered.content == TEXT
+
     async def test_streamed_pieces_make_up_the_reply(self) -> None:
         async with self.scene() as scene:
             pieces: list[str] = []
@@ -117,8 +127,9 @@ class ProviderConformance:
             called = Turn("assistant", asked.content, calls=asked.calls)
             gave = Turn("user", "", outputs=tuple(ToolOutput(call.id, TEXT) for call in asked.calls))
             turns = (*scene.say(TEXT).turns, *first.turns[-1:], called, gave)
-            answer = await scene.provider.complete(replace(first, turns=turns), scene.account)
+            answer = await scene.provider.complete(replace(first, turns=turns, now=NOW), scene.account)
             assert TEXT in answer.content
+            assert NOW not in answer.content
 
     async def test_a_failure_leaves_nothing_behind(self) -> None:
         async with self.scene() as scene:

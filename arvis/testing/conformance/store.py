@@ -6,11 +6,19 @@ crashes there are. The cases need pytest-asyncio in its auto mode.
 
 from __future__ import annotations
 
+from arvis.testing.conformance.store_agents import AgentCases
+from arvis.testing.conformance.store_audit import AuditCases
+from arvis.testing.conformance.store_calibrations import CalibrationCases
+from arvis.testing.conformance.store_compactions import CompactionCases
 from arvis.testing.conformance.store_lanes import LaneCases
+from arvis.testing.conformance.store_memory import MemoryCases
+from arvis.testing.conformance.store_schedules import ScheduleCases
 from arvis.testing.conformance.store_transactions import OpenStore
 
 
-class StoreConformance(LaneCases):
+class StoreConformance(
+    LaneCases, MemoryCases, AgentCases, ScheduleCases, CompactionCases, CalibrationCases, AuditCases
+):
     """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
     asynchronous context. Opened one after the other, never twice at once."""
 

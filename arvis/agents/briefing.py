@@ -1,0 +1,114 @@
+"""What a model is told in a turn: everything that is true now, put together into one prompt.
+
+Built before every call and never kept: a queued message sees the reply before it, a retry sees what is remembered now
+(docs/adr/0001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from arvis.agents.conductor import conductor_rules
+from arvis.agents.input import sanitise
+from arvis.agents.standing import Standing
+from arvis.context import Budget, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
+from arvis.conversations import Estimator, estimator_of
+from arvis.domain.agents import Agent
+from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.runs import Turn
+from arvis.domain.tools import ToolSpec
+from arvis.ports.compactions import Calibration
+from arvis.runner import Runner
+from arvis.skills import Skill, choose
+
+_Message = TypeVar("_Message", PastMessage, StoredMessage)
+
+#: How many of the messages before count for the choice of skills.
+_EARLIER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """What the turn itself brings to a prompt: the skills of this moment, the tools on offer, and what came of those that
+    were used. `shrunk`: a model refused the whole as too long. `now` in ms."""
+
+    skills: Collection[Skill]
+    tools: Sequence[ToolSpec]
+    rounds: Sequence[Turn]
+    shrunk: bool
+    now: int
+
+
+class Briefing:
+    """`zone` is the daemon's."""
+
+    def __init__(self, *, runner: Runner, zone: str) -> None:
+        self._runner = runner
+        self._zone = zone
+
+    def learn(self, turn: Standing) -> None:
+        """Take over what is stored of the accounts and of how models count."""
+        self._runner.learn(turn.rests)
+        self._runner.learn_counts(turn.calibrations)
+
+    def budget(self, turn: Standing) -> Budget:
+        agent = turn.agent
+        return Budget(self._runner.window(agent.model, agent.fallbacks), agent.context_tokens)
+
+    def prompt(self, turn: Standing, brought: Materials) -> Prompt:
+        agent, budget, estimator = turn.agent, self.budget(turn), estimator_of(self.calibration(turn))
+        rules = conductor_rules(turn.agents, turn.bindings) if agent.is_conductor else plain_rules(_others(turn))
+        prompt = compose(
+            Ingredients(
+                agent=agent,
+                rules=rules,
+                history=[_clean(message) for message in turn.history],
+                current=[_clean(message) for message in turn.current],
+                budget=budget,
+                now=brought.now,
+                zone=first_zone(agent.timezone, self._zone),
+                estimator=estimator,
+                skills=_skill_text(turn, brought.skills, estimator),
+                recall=turn.recall,
+                summaries=turn.summaries,
+                tools=brought.tools,
+                rounds=fit_rounds(brought.rounds, budget.room_for_tools // (2 if brought.shrunk else 1), estimator),
+                asker=turn.asker,
+                group=_is_group(turn),
+                shrunk=brought.shrunk,
+            )
+        )
+        return replace(prompt, taint=prompt.taint | turn.taint)
+
+    def calibration(self, turn: Standing) -> Calibration | None:
+        """How the model counts that would be asked first."""
+        model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
+        return next((each for each in turn.calibrations if each.model == model), None)
+
+
+def _skill_text(turn: Standing, skills: Collection[Skill], estimator: Estimator) -> str:
+    message = "\n".join(each.content for each in turn.current)
+    earlier = [each.content for each in turn.history if each.role is Role.USER][-_EARLIER:]
+    return choose(skills, message, earlier, turn.agent.tools, estimator.tokens).text
+
+
+def _others(turn: Standing) -> list[Agent]:
+    """To whom a task can be handed."""
+    return [agent for agent in turn.agents if agent.active and agent.id != turn.agent.id and not agent.is_conductor]
+
+
+def _is_group(turn: Standing) -> bool:
+    """Whether several people write here; in a talk between two nobody needs to be named."""
+    said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
+    people = {message.principal_id for message in said if message.role is Role.USER}
+    return not turn.conversation.direct or len(people) > 1
+
+
+def _clean(message: _Message) -> _Message:
+    """Without what nobody can see (behaviour 2.4); what was sent stays as it is in the store."""
+    if message.role is not Role.USER:
+        return message
+    text = sanitise(message.content).text
+    return message if text == message.content else replace(message, content=text)

@@ -1,0 +1,65 @@
+"""The node `examine`, with which every turn begins: what is remarkable about the words that came in (behaviour 2.4).
+
+It flags and never blocks: a message that looks like an attempt to command the model is answered like any other, but what
+the reply asks for waits for a person. What was found is part of the step, and so of the timeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.agents.compacting_range import compaction_due
+from arvis.agents.input import Diagnostics, examine
+from arvis.agents.standing import load_asked
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution
+from arvis.domain.messages import StoredMessage
+from arvis.domain.taint import Label
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Next
+from arvis.ports.compactions import Size
+from arvis.ports.store import Store, Transaction
+
+#: How many of a person's newest messages tell a burst.
+_RECENT = 30
+
+
+class InputNode:
+    def __init__(self, *, store: Store) -> None:
+        self._store = store
+
+    async def examine(self, context: NodeContext) -> Decision:
+        agent, messages, times, size = await self._store.read(_load, context.execution)
+        if "task" in context.state:
+            times = []  # what other agents ask for comes at nobody's pace
+        due = compaction_due(size, agent.context_tokens or size.tokens + 1)
+        found = {message.id: _examined(message, times, size, due=due) for message in messages}
+        taint = {Label(label) for label in context.state.get("taint", ())}
+        if any(diagnostics.suspicious for diagnostics in found.values()):
+            taint.add(Label.FLAGGED)
+        return Next(
+            None,
+            input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
+            taint=sorted(taint),
+        )
+
+
+def _load(tx: Transaction, execution: Execution) -> tuple[Agent, list[StoredMessage], list[int], Size]:
+    asked = load_asked(tx, execution)
+    newest = asked.current[-1]
+    conversation_id = newest.conversation_id or ""
+    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
+    return asked.agent, asked.current, times, tx.compactions.size(conversation_id)
+
+
+def _examined(message: StoredMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:
+    earlier = [at for at in times if at < message.created_at]
+    tokens = size.tokens + message.tokens
+    return examine(
+        message.content,
+        times_ms=earlier,
+        now=message.created_at,
+        tokens_before=tokens,
+        tokens_after=tokens,
+        compaction=due,
+    )

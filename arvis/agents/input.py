@@ -1,0 +1,212 @@
+"""What is looked at before a message reaches a model: it is cleaned, and oddities are flagged (behaviour 2.4).
+
+Pure functions. A flag never blocks a message; it is kept in the timeline and may taint the turn. All take time in
+proportion to the text, whatever stands in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: Characters of a message that reach a model.
+LONGEST = 100_000
+
+#: Messages closer to one another than this (ms) are too fast; so many within the span (ms) are a burst.
+_CLOSEST = 400
+_BURST = 12
+_BURST_SPAN = 10_000
+
+# -- sanitising ----------------------------------------------------------------------------------------------------------
+
+#: Scripts whose letters are joined and parted by the two joiners: Arabic and its kin, those of India, and their
+#: neighbours.
+_JOINED = "\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
+#: What a zero-width joiner ties into one picture: symbols, with the signs that change their looks.
+_PICTURES = "\u2190-\u2bff\u3030\u303d\ufe0f\U0001f000-\U0001faff"
+#: A flag of a region is spelt in characters that nobody sees; elsewhere they only hide words from people.
+_REGION_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f"
+#: Control characters, characters without width, and those that turn the direction of writing.
+_UNSEEN = (
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    f"|(?<![{_JOINED}])\u200c"
+    f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
+)
+_REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
+#: Line and paragraph marks, the narrow blank, and what else stands for a gap between words.
+_GAPS = re.compile("[ \t\u2028\u2029\u202f\r]{2,}|[\u2028\u2029\u202f\r]")
+#: Where none of these is found, there is nothing to clean: most messages, and a prompt has a hundred of them.
+_DOUBTFUL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    "|[ \t]{2}|\n[ \t]?\n[ \t]?\n"
+)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitised:
+    """`truncated`: there was more than `LONGEST` characters."""
+
+    text: str
+    truncated: bool
+
+
+def sanitise(text: str) -> Sanitised:
+    """Without characters that nobody sees, runs of blanks and runs of empty lines. Code between fences stays as it is, and
+    joiners stay where a script or a picture needs them."""
+    if len(text) <= LONGEST and not _DOUBTFUL.search(text):
+        return Sanitised(text.strip(), truncated=False)
+    lines: list[str] = []
+    fence = ""
+    for raw in text.split("\n"):
+        line = raw if fence else _clean(raw)
+        if not fence and not line.strip() and lines and not lines[-1].strip():
+            continue
+        lines.append(line)
+        fence = _fence_after(line, fence)
+    cleaned = "\n".join(lines).strip()
+    return Sanitised(cleaned[:LONGEST].rstrip(), truncated=len(cleaned) > LONGEST)
+
+
+def _clean(line: str) -> str:
+    return _GAPS.sub(" ", _REMOVED.sub(r"\1", line.removesuffix("\r")))
+
+
+def _fence_after(line: str, fence: str) -> str:
+    """The fence that is open behind this line; "" for none. What closes it is at least as long and stands alone."""
+    found = _FENCE.match(line)
+    if found is None:
+        return fence
+    if not fence:
+        return found[1]
+    closes = found[1].startswith(fence) and not line[found.end() :].strip()
+    return "" if closes else fence
+
+
+# -- flags ---------------------------------------------------------------------------------------------------------------
+
+_WHICH = r"(?:(?:all|any|of|the|my|your|these|those)\s{1,8})"
+_EARLIER = "(?:previous|prior|earlier|above)"
+_ORDERS = "(?:instruction|prompt|rule|direction)"
+#: By code. All repetition is bounded, so that no text makes a pattern slow.
+_INJECTIONS = {
+    code: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for code, pattern in {
+        "ignore_instructions": rf"\bignore\s{{1,8}}{_WHICH}{{0,4}}{_EARLIER}\s{{1,8}}(?:\w{{1,20}}\s{{1,8}})?{_ORDERS}",
+        "disregard_instructions": rf"\bdisregard\s{{1,8}}(?:{_WHICH}|{_EARLIER}\s{{1,8}}){{0,4}}{_ORDERS}",
+        "new_identity": r"\byou\s{1,8}are\s{1,8}now\s{1,8}(?:an?\s{1,8})?(?:new|different)\s{1,8}(?:ai|assistant|bot)\b",
+        "system_line": r"^[ \t>#*]{0,8}system[ \t*]{0,3}:",
+        "instruction_mark": r"\[/?INST\]|<<SYS>>",
+        "chat_mark": r"<\|im_(?:start|end)\|>",
+        "jailbreak": r"\bDAN\b[\s\S]{0,100}?\bjailbreak|\bjailbreak[\s\S]{0,100}?\bDAN\b",
+    }.items()
+}
+
+#: A text up to here may be all capitals (characters), and say one word again and again (words, and its part of them).
+_SHORT = 20
+_FEW_WORDS = 8
+_MOSTLY = 0.7
+_REPEATED = re.compile(r"(\S)\1{15}")
+
+
+def injection(text: str) -> tuple[str, ...]:
+    """Codes of what looks like an attempt to command the model."""
+    return tuple(code for code, pattern in _INJECTIONS.items() if pattern.search(text))
+
+
+def spam(text: str) -> str | None:
+    """Why a text looks like none that expects an answer."""
+    words = text.split()
+    if not words:
+        return "empty"
+    if len(text) > _SHORT and _in_capitals(text):
+        return "all_capitals"
+    if _REPEATED.search(text):
+        return "repeated_character"
+    if len(words) >= _FEW_WORDS and _most_common(words) > _MOSTLY * len(words):
+        return "repeated_word"
+    return None
+
+
+def _in_capitals(text: str) -> bool:
+    """Scripts without capitals do not count as written in them."""
+    return bool(re.search("[A-Z]", text)) and all(each.isupper() for each in text if each.isalpha())
+
+
+def _most_common(words: Sequence[str]) -> int:
+    return max(Counter(word.lower() for word in words).values())
+
+
+def rate(times_ms: Sequence[int], now: int) -> str | None:
+    """Why a message comes too soon after the earlier ones of its conversation, whose times are given."""
+    ages = [now - at for at in times_ms if at <= now]
+    if sum(age < _BURST_SPAN for age in ages) >= _BURST:
+        return "burst"
+    return "too_fast" if ages and min(ages) < _CLOSEST else None
+
+
+# -- diagnostics ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostics:
+    """What was found, for the timeline. Tokens of the history before and after it was made to fit; `compaction`: it has
+    grown so long that a summary is due."""
+
+    sanitised: bool
+    truncated: bool
+    rate_limited: str | None
+    spam: str | None
+    injections: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    compaction: bool
+
+    @property
+    def suspicious(self) -> bool:
+        """The turn is tainted by it."""
+        return bool(self.injections)
+
+    def to_json(self) -> dict[str, Any]:
+        """By the names of behaviour 2.4; what was not found is left out of the reasons."""
+        return {
+            "sanitized": self.sanitised,
+            "truncated": self.truncated,
+            "rateLimited": self.rate_limited is not None,
+            **({"rateLimitReason": self.rate_limited} if self.rate_limited else {}),
+            "spamDetected": self.spam is not None,
+            **({"spamReason": self.spam} if self.spam else {}),
+            "injectionDetected": bool(self.injections),
+            **({"injectionCodes": list(self.injections)} if self.injections else {}),
+            "tokensBefore": self.tokens_before,
+            "tokensAfter": self.tokens_after,
+            "summaryServiceTriggered": self.compaction,
+        }
+
+
+def examine(
+    text: str,
+    *,
+    times_ms: Sequence[int],
+    now: int,
+    tokens_before: int = 0,
+    tokens_after: int = 0,
+    compaction: bool = False,
+) -> Diagnostics:
+    """Look at a message as it came. `times_ms` are those of the earlier messages of its conversation: none for what other
+    agents and schedules say, which is exempt."""
+    clean = sanitise(text)
+    found = {*injection(text), *injection(clean.text)}  # words that unseen characters tear apart are read, too
+    return Diagnostics(
+        sanitised=clean.text != text,
+        truncated=clean.truncated,
+        rate_limited=rate(times_ms, now),
+        spam=spam(clean.text),
+        injections=tuple(code for code in _INJECTIONS if code in found),
+        tokens_before=tokens_before,
+        tokens_after=tokens_after,
+        compaction=compaction,
+    )

@@ -1,0 +1,227 @@
+"""Agents as people change them: made, changed, paused, deleted, bound to channels, and set back.
+
+Scripts over a transaction. Each change leaves a version behind, in the same commit, so that it can be told and undone.
+A deleted agent keeps its slug: conversations and costs are told under it, the configuration does not make the agent
+again at the next start, and `undo` brings it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from arvis.domain.agent_rules import Flaw, flaws, flaws_of_binding
+from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.text import storable
+from arvis.ports.store import Transaction
+
+#: Who made the agents that `config.yaml` names.
+CONFIGURATION = "configuration"
+
+#: Each message looks at all of them.
+MOST_AGENTS = 500
+
+_TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
+_OPTIONAL_TEXTS = frozenset({"model", "timezone"})
+_LISTS = frozenset({"fallbacks", "tools", "allow_users"})
+
+
+def find(tx: Transaction, name: str) -> Agent | None:
+    """The agent of this id or slug, deleted or not."""
+    return tx.agents.get(name) or tx.agents.by_slug(name)
+
+
+def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: str, now: int) -> Agent:
+    """A new agent that lives in these channels; their `agent_id` does not count, and without an id it is given one."""
+    made = replace(agent, id=agent.id or tx.new_id())
+    _refuse(flaws(made))
+    there = tx.agents.by_slug(made.slug)
+    if there is not None:
+        raise _taken(there)
+    if len(tx.agents.all()) >= MOST_AGENTS:
+        raise Conflict(f"There are {MOST_AGENTS} agents already.", fix="Delete one that is not needed.")
+    tx.agents.add(made, now)
+    for binding in bindings:
+        _bind(tx, replace(binding, agent_id=made.id), now)
+    _keep(tx, made, by, now)
+    return made
+
+
+def update(tx: Transaction, agent_id: str, changes: Mapping[str, Any], *, by: str, now: int) -> Agent:
+    """Write what `changes` names by the fields of `Agent`, and leave the rest as it is."""
+    agent = present(tx, agent_id)
+    changed = changed_agent(agent, changes)
+    if changed.slug != agent.slug:
+        why = "Channels, keys and the configuration know the agent by it."
+        raise Unprocessable("`slug` cannot be changed.", why=why, fix="Make another agent, or change its name.")
+    if agent.is_conductor != changed.is_conductor:
+        raise Conflict("There is one conductor, and it stays one.", fix="Leave out `role`.", code="conductor")
+    _refuse(flaw for flaw in flaws(changed) if flaw.field in changes)
+    return _write(tx, agent, changed, by, now)
+
+
+def set_status(tx: Transaction, agent_id: str, status: AgentStatus, *, by: str, now: int) -> Agent:
+    """Pause an agent, or let it go on."""
+    if status is AgentStatus.ARCHIVED:
+        return archive(tx, agent_id, by=by, now=now)
+    agent = present(tx, agent_id)
+    return _write(tx, agent, replace(agent, status=status), by, now)
+
+
+def archive(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
+    """Delete an agent: it answers no more, and its channels are free. The conductor stays."""
+    agent = present(tx, agent_id)
+    if agent.is_conductor:
+        raise Conflict("The conductor cannot be deleted.", fix="Pause it instead.", code="conductor")
+    _begin(tx, agent, now)
+    _leave(tx, tx.agents.bindings(agent.id))
+    return _write(tx, agent, replace(agent, status=AgentStatus.ARCHIVED), by, now)
+
+
+def bind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
+    """Let an agent live in a channel, or change what people may do with it there. A channel of another agent is a
+    `Conflict` that names who has it."""
+    agent = present(tx, binding.agent_id)
+    if tx.agents.binding_at(binding.platform, binding.channel) != binding:
+        _begin(tx, agent, now)
+        _bind(tx, binding, now)
+        _keep(tx, agent, by, now)
+    return agent
+
+
+def unbind(tx: Transaction, binding: Binding, *, by: str, now: int) -> Agent:
+    """Let the agent live there no more; the permission does not count."""
+    agent = present(tx, binding.agent_id)
+    there = tx.agents.binding_at(binding.platform, binding.channel)
+    if there is None or there.agent_id != agent.id:
+        raise NotFound(f"{agent.slug} is not bound to this channel.", fix="Look up the channels of the agent.")
+    _begin(tx, agent, now)
+    _leave(tx, [there])
+    _keep(tx, agent, by, now)
+    return agent
+
+
+def undo(tx: Transaction, agent_id: str, *, by: str, now: int) -> Agent:
+    """Back to the version before, as a new version, in those of its channels that are free. A second time it undoes the
+    undoing. A deleted agent comes back."""
+    agent = _known(tx, agent_id)
+    versions = tx.agents.versions(agent.id, 2)
+    if len(versions) < 2:  # noqa: PLR2004 - the newest is how it is now
+        raise Conflict("Nothing was changed that could be undone.", fix="Look at the versions of the agent.")
+    before = versions[1]
+    restored = replace(
+        before.agent, id=agent.id, slug=agent.slug, role=agent.role if agent.is_conductor else before.agent.role
+    )
+    _leave(tx, set(tx.agents.bindings(agent.id)) - set(before.bindings))
+    for binding in before.bindings:
+        if tx.agents.binding_at(binding.platform, binding.channel) is None:
+            tx.agents.bind(replace(binding, agent_id=agent.id), now)
+    tx.agents.update(restored, now)
+    _keep(tx, restored, by, now)
+    return restored
+
+
+def versions(tx: Transaction, agent_id: str, limit: int) -> list[AgentVersion]:
+    """The newest first; none where nothing was ever changed."""
+    return tx.agents.versions(_known(tx, agent_id).id, limit)
+
+
+def present(tx: Transaction, agent_id: str) -> Agent:
+    """The agent of this id, unless it is deleted. Raises `NotFound`."""
+    agent = _known(tx, agent_id)
+    if agent.status is AgentStatus.ARCHIVED:
+        raise NotFound(f"The agent {agent.slug} is deleted.", fix="Undo that first.", code="agent_deleted")
+    return agent
+
+
+def changed_agent(agent: Agent, changes: Mapping[str, Any]) -> Agent:
+    """The agent with values that came from outside, which are checked for their kinds. Raises `Unprocessable`."""
+    return replace(agent, **{field: _value(field, value) for field, value in changes.items()})
+
+
+def _value(field: str, value: Any) -> Any:
+    if field in _TEXTS and isinstance(value, str):
+        return storable(value)
+    if field in _OPTIONAL_TEXTS and (value is None or isinstance(value, str)):
+        return storable(value) if value else None
+    if field in _LISTS and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        return tuple(dict.fromkeys(storable(item) for item in value))
+    if field == "context_tokens" and (value is None or (isinstance(value, int) and not isinstance(value, bool))):
+        return value
+    kinds = {**dict.fromkeys(_LISTS, "a list of texts"), "context_tokens": "a whole number or null"}
+    if field in _TEXTS | _OPTIONAL_TEXTS | kinds.keys():
+        raise _unusable(Flaw(field, f"must be {kinds.get(field, 'a text')}", "Write it so."))
+    raise _unusable(Flaw(field, "is nothing that an agent has", f"Use {', '.join(sorted(_TEXTS | _LISTS))}."))
+
+
+def _known(tx: Transaction, agent_id: str) -> Agent:
+    agent = tx.agents.get(agent_id)
+    if agent is None:
+        raise no_agent()
+    return agent
+
+
+def no_agent() -> NotFound:
+    return NotFound(
+        "There is no such agent.", fix="Look it up in the list of agents (`arvis agents list`, GET /api/agents)."
+    )
+
+
+def _write(tx: Transaction, agent: Agent, changed: Agent, by: str, now: int) -> Agent:
+    if changed != agent:
+        _begin(tx, agent, now)
+        tx.agents.update(changed, now)
+        _keep(tx, changed, by, now)
+    return changed
+
+
+def _bind(tx: Transaction, binding: Binding, now: int) -> None:
+    _refuse(flaws_of_binding(binding))
+    there = tx.agents.binding_at(binding.platform, binding.channel)
+    if there is not None and there.agent_id != binding.agent_id:
+        owner = tx.agents.get(there.agent_id)
+        who = owner.slug if owner is not None else there.agent_id
+        raise Conflict(
+            f"{binding.platform}:{binding.channel} is the channel of {who}.",
+            fix=f"Take it from {who} first, or choose another channel.",
+            code="channel_taken",
+        )
+    if there is not None:
+        _leave(tx, [there])
+    tx.agents.bind(binding, now)
+
+
+def _leave(tx: Transaction, bindings: Iterable[Binding]) -> None:
+    for binding in bindings:
+        tx.agents.unbind(binding.platform, binding.channel)
+
+
+def _begin(tx: Transaction, agent: Agent, now: int) -> None:
+    """An agent that nothing is kept of yet was made before versions were, or by the configuration."""
+    if not tx.agents.versions(agent.id, 1):
+        _keep(tx, agent, CONFIGURATION, now)
+
+
+def _keep(tx: Transaction, agent: Agent, by: str, now: int) -> None:
+    newest = tx.agents.versions(agent.id, 1)
+    number = newest[0].version + 1 if newest else 1
+    bindings = tuple(tx.agents.bindings(agent.id))
+    tx.agents.keep_version(AgentVersion(agent.id, number, agent, bindings, by, now))
+
+
+def _taken(there: Agent) -> Conflict:
+    if there.status is AgentStatus.ARCHIVED:
+        fix = "Undo its deletion, or take another slug."
+        return Conflict(f"A deleted agent has the slug {there.slug}.", fix=fix, code="slug_taken")
+    return Conflict(f"There is an agent {there.slug} already.", fix="Take another slug.", code="slug_taken")
+
+
+def _refuse(found: Iterable[Flaw]) -> None:
+    for flaw in found:
+        raise _unusable(flaw)
+
+
+def _unusable(flaw: Flaw) -> Unprocessable:
+    return Unprocessable(f"`{flaw.field}` {flaw.text}.", fix=flaw.fix)

@@ -1,0 +1,95 @@
+"""What is said in a chat beside the replies: words on the way, open questions, notices; and how all of it leaves.
+
+Scripts' parts. Messages leave only as deliveries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from arvis.agents import notices
+from arvis.domain.agents import Agent
+from arvis.domain.executions import PERSONAL_WAITS, Execution, WaitKind
+from arvis.domain.jobs import NewJob
+from arvis.domain.messages import Delivery, DeliveryState, MessageStatus, Role, StoredMessage
+from arvis.domain.taint import CLEAN
+from arvis.ports.store import Transaction
+
+
+def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+    """A word on the way, which answers nothing and is no part of the history; said once a turn."""
+    asked = tx.messages.of_turn(execution.id)
+    if not asked or execution.state.get("told"):
+        return
+    notice(tx, like=asked[-1], text=text, priority=execution.priority, now=now)
+    tx.executions.save(replace(execution, state={**execution.state, "told": True}))
+
+
+def ask(tx: Transaction, execution: Execution, now: int) -> None:
+    """Show the open questions of a turn in its chat, each once."""
+    if asked := tx.messages.of_turn(execution.id):
+        show_questions(tx, execution, like=asked[-1], now=now)
+
+
+def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
+    """Show the open questions of an execution in the place of this message, each once."""
+    known = set(execution.state.get("shown", ()))
+    open_ = [
+        wait
+        for wait in tx.waits.of_execution(execution.id)
+        if wait.answer is None and wait.kind in PERSONAL_WAITS and wait.id not in known
+    ]
+    if not open_:
+        return
+    for wait in open_:
+        text = wait.prompt if wait.kind is WaitKind.USER else notices.question(wait.prompt, wait.id, wait.choices)
+        notice(tx, like=like, text=text, priority=execution.priority, now=now)
+    shown = [*known, *(wait.id for wait in open_)]
+    tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+
+
+def notice(
+    tx: Transaction, *, like: StoredMessage, text: str, priority: int, now: int, answers: Sequence[str] = ()
+) -> StoredMessage:
+    """A word of the daemon in the place of this message, behind it: no part of the history. It is the end only of the
+    messages that it `answers`."""
+    said = replace(
+        like,
+        id=tx.new_id(),
+        role=Role.NOTICE,
+        content=text,
+        tokens=0,
+        status=MessageStatus.ANSWERED,
+        principal_id=None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        reply_to=like.id,
+        attachments=(),
+        taint=CLEAN,
+    )
+    tx.messages.add(said)
+    deliver(tx, said, agent=tx.agents.get(said.agent_id or ""), answers=answers, priority=priority, now=now)
+    return said
+
+
+def deliver(
+    tx: Transaction, message: StoredMessage, *, agent: Agent | None, answers: Sequence[str], priority: int, now: int
+) -> None:
+    """Messages leave only as deliveries: a row and a job in the lane of the address."""
+    delivery = Delivery(
+        id=tx.new_id(),
+        message_id=message.id,
+        part=0,
+        address=message.address,
+        seq=tx.deliveries.next_seq(message.address),
+        content=message.content,
+        reply_to=message.reply_to,
+        answers=tuple(answers),
+        agent=agent.slug if agent else None,
+        state=DeliveryState.PENDING,
+        created_at=now,
+    )
+    tx.deliveries.add(delivery)
+    tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)

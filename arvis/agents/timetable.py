@@ -1,0 +1,202 @@
+"""Crons and heartbeats as people and conductors change them: made, changed and removed within limits (behaviour.md 1.9,
+1.12; reliability.md T7). Scripts over a transaction; rows alone: the scheduler runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from arvis.agents import roster
+from arvis.agents.heartbeat_script import checked_script
+from arvis.calendar import next_times, parse, pinned, shortest_gap_seconds, zone_of
+from arvis.domain.agents import Agent
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.domain.text import storable
+from arvis.ports.store import Transaction
+
+#: How many times to come are told of a schedule.
+TOLD = 5
+
+CHANGEABLE = frozenset(
+    {"name", "schedule", "timezone", "prompt", "platform", "connector", "channel", "script", "missed", "enabled"}
+)
+
+_LONGEST_NAME = 100
+_LONGEST_PLACE = 200
+_LARGEST_PROMPT = 8_192
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How many of each kind an agent may have, the fewest seconds between two times, and the zone of those for which
+    neither they nor their agents name one."""
+
+    zone: str = "UTC"
+    crons_per_agent: int = 10
+    heartbeats_per_agent: int = 10
+    least_seconds: int = 30
+    least_script_seconds: int = 5
+
+    def most(self, kind: ScheduleKind) -> int:
+        return self.crons_per_agent if kind is ScheduleKind.CRON else self.heartbeats_per_agent
+
+    def least(self, schedule: Schedule) -> int:
+        return self.least_seconds if schedule.script is None else self.least_script_seconds
+
+
+def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    """Make one. `agent_id` may be a slug; id, times, the date of a time without one and a missing name are given here."""
+    agent = _agent(tx, wanted.agent_id)
+    others = tx.schedules.of_agent(agent.id, wanted.kind)
+    if len(others) >= rules.most(wanted.kind):
+        raise Conflict(
+            f"The agent {agent.slug} has {len(others)} {wanted.kind}s already, which is the most.",
+            fix="Remove one that is not needed.",
+            code="too_many_schedules",
+        )
+    name = wanted.name.strip() or _free_name(wanted.kind, others)
+    wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
+    made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
+    tx.schedules.add(made)
+    return made
+
+
+def change_schedule(
+    tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
+) -> Schedule:
+    """Write what `changes` names by the fields of `Schedule`, and leave the rest as it is. It acts for whoever changed it
+    last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights. When it comes is
+    counted anew only where that may have changed."""
+    known = find_schedule(tx, schedule_id)
+    changed = _checked(tx, with_changes(known, changes))
+    if _timing(changed) != _timing(known):
+        changed = _timed(tx, changed, rules, now)
+    changed = replace(changed, principal_id=by, updated_at=now)
+    tx.schedules.update(changed, now)
+    return changed
+
+
+def remove_schedule(tx: Transaction, schedule_id: str) -> Schedule:
+    """The one that is no more."""
+    known = find_schedule(tx, schedule_id)
+    tx.schedules.remove(known.id)
+    return known
+
+
+def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
+    """Values by the fields of `Schedule`. Raises `Unprocessable` for one that nobody changes."""
+    if unknown := changes.keys() - CHANGEABLE:
+        raise Unprocessable(f"`{min(unknown)}` of a schedule cannot be changed.", fix="Make another schedule.")
+    return replace(schedule, **changes)
+
+
+def find_schedule(tx: Transaction, schedule_id: str) -> Schedule:
+    schedule = tx.schedules.get(schedule_id)
+    if schedule is None:
+        raise no_schedule()
+    return schedule
+
+
+def no_schedule() -> NotFound:
+    return NotFound(
+        "There is no such schedule.",
+        fix="Look it up in the list of schedules (`arvis schedules list`, GET /api/schedules).",
+    )
+
+
+def zone_for(tx: Transaction, schedule: Schedule, rules: Rules) -> str:
+    """The name of the zone whose times it means."""
+    agent = tx.agents.get(schedule.agent_id)
+    return schedule.timezone or (agent.timezone if agent else None) or rules.zone
+
+
+def coming(tx: Transaction, schedule: Schedule, rules: Rules, now: int) -> list[int]:
+    """The next five times of a schedule in ms."""
+    if not schedule.enabled or schedule.next_run is None:
+        return []
+    text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
+    if schedule.next_run <= now:
+        return next_times(text, zone, now, TOLD)
+    return [schedule.next_run, *next_times(text, zone, schedule.next_run, TOLD - 1)]
+
+
+def _agent(tx: Transaction, name: str) -> Agent:
+    """The agent of this id or slug, unless it is deleted."""
+    agent = roster.find(tx, name)
+    if agent is None:
+        raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
+    return roster.present(tx, agent.id)
+
+
+def _free_name(kind: ScheduleKind, others: Sequence[Schedule]) -> str:
+    taken = {other.name for other in others}
+    return next(name for name in (f"{kind} {number}" for number in count(1)) if name not in taken)
+
+
+# -- rules -------------------------------------------------------------------------------------------------
+
+
+def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
+    """All but the times."""
+    _check_texts(wanted)
+    _check_name(tx, wanted)
+    if wanted.script is None:
+        return wanted
+    if wanted.kind is not ScheduleKind.HEARTBEAT:
+        raise Unprocessable("Only heartbeats have a script.", fix="Make a heartbeat, or give a prompt.")
+    return replace(wanted, script=checked_script(wanted.script))
+
+
+def _timed(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    """With its schedule in the words that are kept and the next time that it comes."""
+    zone = zone_for(tx, wanted, rules)
+    zone_of(zone)
+    schedule = pinned(parse(wanted.schedule), zone, now)
+    if shortest_gap_seconds(schedule) < rules.least(wanted):
+        raise Unprocessable(
+            f"The schedule {wanted.schedule[:80]!r} comes more often than every {rules.least(wanted)} seconds.",
+            fix=f"Let {rules.least(wanted)} seconds or more pass between two times.",
+            code="too_often",
+        )
+    times = next_times(schedule, zone, now, 1)
+    if wanted.enabled and not times:
+        raise Unprocessable(
+            f"The schedule {wanted.schedule[:80]!r} never comes.",
+            why=f"It lies in the past, or clocks in {zone} skip it.",
+            fix="Name a time to come.",
+            code="bad_schedule",
+        )
+    return replace(wanted, schedule=schedule.text, next_run=times[0] if wanted.enabled else None)
+
+
+def _check_texts(wanted: Schedule) -> None:
+    """Names can be shown in one line, and everything can be stored."""
+    for name, text in (("name", wanted.name), ("platform", wanted.platform), ("channelId", wanted.channel)):
+        most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
+        if not 0 < len(text.strip()) <= most or not text.isprintable():
+            raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Give another.")
+    if len(wanted.connector) > _LONGEST_PLACE or not wanted.connector.isprintable():
+        raise Unprocessable("`connector` must be the name of a bot.", fix="Leave it out where there is only one.")
+    if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
+        raise Unprocessable(f"`prompt` must be a text of at most {_LARGEST_PROMPT} bytes.", fix="Shorten it.")
+    if wanted.script is None and not wanted.prompt.strip():
+        raise Unprocessable("`prompt` is missing.", fix="Say what the agent shall do.")
+
+
+def _check_name(tx: Transaction, wanted: Schedule) -> None:
+    others = tx.schedules.of_agent(wanted.agent_id, wanted.kind)
+    if any(other.name == wanted.name and other.id != wanted.id for other in others):
+        raise Conflict(
+            f"The agent has a {wanted.kind} named {wanted.name!r} already.",
+            fix="Give another name.",
+            code="name_taken",
+        )
+
+
+def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:
+    """What decides when it comes, and how often it may."""
+    return schedule.schedule, schedule.timezone, schedule.enabled, schedule.script is None

@@ -1,0 +1,79 @@
+"""The graphs that executions walk, each made of the parts that its nodes need."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from arvis.agents.agent import PREPARE, AgentParts, agent_graph
+from arvis.agents.briefing import Briefing
+from arvis.agents.compaction import Compactor, Measures, compaction_graph
+from arvis.agents.model_call import ModelCaller
+from arvis.agents.tool_node import ToolRules
+from arvis.context import Budget
+from arvis.conversations import estimate_tokens
+from arvis.domain.agents import Agent
+from arvis.effects.approvals import proposal_graph
+from arvis.graph.decisions import Graph
+from arvis.ports.store import Store
+from arvis.runner import Runner
+from arvis.runner.purse import Purse
+from arvis.skills import Skill
+
+
+@dataclass(frozen=True, slots=True)
+class GraphParts:
+    """What all graphs are made of. `skills` gives those of this moment; `fast` is the model that sums up (None: the
+    agent's own); a reply has `reply_bytes` at most."""
+
+    store: Store
+    runner: Runner
+    purse: Purse
+    tools: ToolRules
+    skills: Callable[[], Awaitable[Collection[Skill]]]
+    new_id: Callable[[], str]
+    fast: str | None = None
+    reply_bytes: int = 262_144
+
+
+def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
+    """By name."""
+    caller = ModelCaller(runner=parts.runner, purse=parts.purse)
+    agent = AgentParts(
+        store=parts.store,
+        caller=caller,
+        briefing=Briefing(runner=parts.runner, zone=parts.tools.timezone),
+        skills=parts.skills,
+        compactor=_compactor(parts, caller, after=PREPARE),
+        tools=parts.tools,
+        reply_bytes=parts.reply_bytes,
+    )
+    rules = parts.tools
+    graphs = (
+        agent_graph(agent),
+        compaction_graph(_compactor(parts, caller, after=None)),
+        proposal_graph(deadline_ms=rules.approval_ms, on_expiry=rules.on_expiry),
+    )
+    return {graph.name: graph for graph in graphs}
+
+
+def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:
+    def budget(agent: Agent) -> Budget:
+        window = parts.runner.window(agent.model, agent.fallbacks)
+        if parts.fast is not None:
+            window = min(window, parts.runner.window(parts.fast))
+        return Budget(window, agent.context_tokens)
+
+    return Compactor(
+        store=parts.store,
+        runner=parts.runner,
+        caller=caller,
+        measures=Measures(
+            ceiling=lambda agent: budget(agent).ceiling,
+            usable=lambda agent: budget(agent).usable,
+            estimate=estimate_tokens,
+        ),
+        new_id=parts.new_id,
+        fast=parts.fast,
+        after=after,
+    )

@@ -1,0 +1,260 @@
+"""Schedule texts: what they mean, and when they come next (behaviour.md 1.12). Nothing is started here.
+
+A text is an interval (`every 5 m`), a cron line (five fields, six with seconds, or a name such as `@daily`) or a single
+time (`at 2027-01-15 08:00`, `at 08:00`). Cron lines and single times are local times of a zone: one that the clock skips
+does not come, one that it shows twice comes once, the first time. Intervals know no zone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from itertools import islice, pairwise
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from arvis.domain.errors import Unprocessable
+
+_LONGEST_TEXT = 200
+_MS = 1000
+_MINUTE, _HOUR, _DAY, _WEEK = 60, 3_600, 86_400, 604_800
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), _MINUTE),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), _HOUR),
+    **dict.fromkeys(("d", "day", "days"), _DAY),
+    **dict.fromkeys(("w", "week", "weeks"), _WEEK),
+}
+_NAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+_EVERY = re.compile(r"every\s*(?P<number>\d{0,9})\s*(?P<unit>[a-z]+)", re.ASCII)
+_CRON = re.compile(r"[0-9a-z*,/#-]+(\s+[0-9a-z*,/#-]+){4,5}", re.ASCII)
+_EVERY_SECONDS = re.compile(r"\*/(?P<number>\d{1,9})(\s+\*){5}", re.ASCII)
+_CLOCK = r"(?P<clock>\d{1,2}:\d{2}(:\d{2})?)"
+_AT = re.compile(
+    rf"at\s+((?P<date>\d{{4}}-\d{{2}}-\d{{2}})[t\s]\s*)?{_CLOCK}\s*(?P<offset>z|[+-]\d{{2}}:\d{{2}})?", re.ASCII
+)
+
+_LONGEST_INTERVAL = 3_660 * _DAY
+#: Years in which a single time may lie.
+_YEARS = range(1971, 2200)
+#: How many years a cron line is followed: every date and weekday that meet, meet in so many.
+_FAR = 50
+#: Any moment that lies before nobody's schedule.
+_LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time of no zone
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """An interval, counted from the last time."""
+
+    text: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron line as Debian reads it; `line` has five or six fields."""
+
+    text: str
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A single time: `moment` with an offset, or local; `clock` alone is the next time that clocks show it."""
+
+    text: str
+    moment: datetime | None = None
+    clock: time | None = None
+
+
+ScheduleText = Every | Cron | At
+
+
+def parse(text: str) -> ScheduleText:
+    """What a text means, whatever its case. Raises `Unprocessable` for any other text."""
+    plain = " ".join(text.split()).lower() if len(text) <= _LONGEST_TEXT else ""
+    line = _NAMES.get(plain, plain)
+    if plain.startswith("every"):
+        return _interval(plain)
+    if plain.startswith("at "):
+        return _single_time(plain)
+    if _CRON.fullmatch(line):
+        return _cron(plain, line)
+    raise _unreadable(text, "it is no interval, no cron line and no time")
+
+
+def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> list[int]:
+    """The next times after a moment, at most `count`, all in ms; none when nothing comes any more. Raises
+    `Unprocessable` for an unknown zone."""
+    match schedule:
+        case Every(seconds=seconds):
+            return [after + number * seconds * _MS for number in range(1, count + 1)]
+        case Cron():
+            return list(islice(_cron_times(schedule, zone_of(zone), after), count))
+        case At():
+            moment = _moment_of(schedule, zone_of(zone), after)
+            return [moment][:count] if moment is not None and moment > after else []
+
+
+def shortest_gap_seconds(schedule: ScheduleText) -> float:
+    """At least so many seconds lie between two of its times; infinitely many when it comes once."""
+    match schedule:
+        case Every(seconds=seconds):
+            return seconds
+        case Cron(line=line):
+            return _shortest_gap(CronSim(line, _LONG_AGO))
+        case At():
+            return math.inf
+
+
+def pinned(schedule: ScheduleText, zone: str, now: int) -> ScheduleText:
+    """A time without a date with the date on which it comes next, so that it means the same for ever."""
+    match schedule:
+        case At(clock=time()):
+            times = next_times(schedule, zone, now, 1)
+            return _single_time(f"at {_local(times[0], zone_of(zone)).isoformat(' ')}") if times else schedule
+        case _:
+            return schedule
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name. Raises `Unprocessable`."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Unprocessable(
+            f"There is no time zone {name[:64]!r}.",
+            fix="Use a name such as Europe/Berlin, or UTC.",
+            code="bad_timezone",
+        ) from None
+
+
+def for_people(times: Sequence[int], zone: str) -> str:
+    """Times in ms as short words in a zone: `Mon 23 Nov 08:00, Tue 24 Nov 08:00`."""
+    local = [_local(at, zone_of(zone)) for at in times]
+    clock = "%H:%M:%S" if any(moment.second for moment in local) else "%H:%M"
+    year = len({moment.year for moment in local}) > 1
+    return ", ".join(
+        f"{_WEEKDAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]}"
+        f"{f' {moment.year}' if year else ''} {moment.strftime(clock)}"
+        for moment in local
+    )
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+def _interval(text: str) -> Every:
+    found = _EVERY.fullmatch(text)
+    if found is None or found["unit"] not in _UNITS:
+        raise _unreadable(text, "after `every` comes a number with s, m, h, d or w")
+    return _bounded(text, int(found["number"] or 1) * _UNITS[found["unit"]])
+
+
+def _bounded(text: str, seconds: int) -> Every:
+    if not 1 <= seconds <= _LONGEST_INTERVAL:
+        raise _unreadable(text, "an interval lasts from one second to ten years")
+    return Every(text, seconds)
+
+
+def _cron(text: str, line: str) -> ScheduleText:
+    if (found := _EVERY_SECONDS.fullmatch(line)) is not None:
+        return _bounded(text, int(found["number"]))
+    try:
+        comes = next(CronSim(line, _LONG_AGO), None)
+    except CronSimError as error:
+        raise _unreadable(text, str(error).lower()) from None
+    if comes is None:
+        raise _unreadable(text, "no day is like that")
+    return Cron(text, line)
+
+
+def _single_time(text: str) -> At:
+    found = _AT.fullmatch(text)
+    if found is None:
+        raise _unreadable(text, "after `at` comes a time, with or without a date")
+    try:
+        clock = time.fromisoformat(
+            found["clock"].zfill(5) if found["clock"].count(":") == 1 else found["clock"].zfill(8)
+        )
+        if found["date"] is None:
+            if found["offset"] is not None:
+                raise _unreadable(text, "an offset needs a date")
+            return At(text, clock=clock)
+        offset = (found["offset"] or "").upper()
+        moment = datetime.fromisoformat(f"{found['date']}T{clock.isoformat()}{offset}")
+    except ValueError as error:
+        raise _unreadable(text, str(error)) from None
+    if moment.year not in _YEARS:
+        raise _unreadable(text, "nobody will be there")
+    return At(text, moment=moment)
+
+
+def _unreadable(text: str, why: str) -> Unprocessable:
+    return Unprocessable(
+        f"The schedule {text[:80]!r} cannot be read: {why}.",
+        why=why,
+        fix="Write `every 5 m`, a cron line such as `0 8 * * 1-5`, `@daily`, or `at 2027-01-15 08:00`.",
+        code="bad_schedule",
+    )
+
+
+# -- counting ----------------------------------------------------------------------------------------------
+
+
+def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
+    """Local times are counted without a zone, where every one exists once; then those that the zone skips are left out,
+    and those that come twice count by their first time."""
+    start = _local(after, zone)
+    for local in CronSim(schedule.line, start):
+        if local.year > start.year + _FAR:
+            return
+        at = _in_zone(local, zone)
+        if at is not None and at > after:
+            yield at
+
+
+def _moment_of(schedule: At, zone: ZoneInfo, after: int) -> int | None:
+    if schedule.moment is not None:
+        moment = schedule.moment
+        return _in_zone(moment, zone) if moment.tzinfo is None else round(moment.timestamp()) * _MS
+    clock, today = schedule.clock or time(), _local(after, zone).date()
+    days = (_in_zone(datetime.combine(today + timedelta(days=ahead), clock), zone) for ahead in range(4))
+    return next((at for at in days if at is not None and at > after), None)
+
+
+def _local(at: int, zone: ZoneInfo) -> datetime:
+    """The whole second that clocks of a zone show, as a time of no zone."""
+    return datetime.fromtimestamp(at // _MS, zone).replace(tzinfo=None, fold=0)
+
+
+def _in_zone(local: datetime, zone: ZoneInfo) -> int | None:
+    """When clocks of a zone show this first, in ms; None if they never do."""
+    moment = local.replace(tzinfo=zone).astimezone(UTC)
+    shown = moment.astimezone(zone).replace(tzinfo=None, fold=0)
+    return round(moment.timestamp()) * _MS if shown == local else None
+
+
+def _shortest_gap(cron: CronSim) -> int:
+    seconds, minutes = sorted(cron.seconds), cron.minutes
+    gaps = [later - earlier for earlier, later in pairwise(seconds)]
+    if any((minute + 1) % 60 in minutes for minute in minutes):
+        gaps.append(_MINUTE - seconds[-1] + seconds[0])
+    return min(gaps, default=_MINUTE)

@@ -1,0 +1,190 @@
+"""`/memory`: people see what an agent keeps of them and of the room they are in, and correct it.
+
+What is kept about a person is theirs to delete. What is kept about a room belongs to those who told it, and to owners and
+operators. Of other people and other rooms nothing is said, not even that there is something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.commands.invocation import Invocation
+from arvis.domain.memory import (
+    Category,
+    Fact,
+    FactStatus,
+    NewFact,
+    State,
+    principal_scope,
+    room_scope,
+)
+from arvis.domain.messages import PrincipalRole
+from arvis.domain.money import day_of
+from arvis.domain.words import asked_words
+from arvis.memory import Kept, Refused, confirm, forget, remember, undo
+from arvis.memory.telling import brief
+from arvis.ports.store import Transaction
+
+_MOST_FACTS = 30
+_MOST_KEYS = 15
+_MOST_NUMBER = 18
+
+_USE = """/memory: what is kept about you, and about this room
+/memory search WORDS: what of it holds these words
+/memory add TEXT: keep this about me
+/memory delete NUMBER, /memory delete KEY: keep it no longer
+/memory undo: take back the newest change
+/memory confirm NUMBER: it is true (owners and operators)"""
+
+
+def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """The answer to one `/memory …`, done in the same transaction."""
+    verb, rest = (*invocation.argument.split(maxsplit=1), "", "")[:2]
+    match verb.casefold():
+        case "":
+            return _overview(tx, invocation)
+        case "search" if rest:
+            return _search(tx, invocation, rest)
+        case "add" if rest:
+            return _add(tx, invocation, rest, now)
+        case "delete" if rest:
+            return _delete(tx, invocation, rest, now)
+        case "undo" if not rest:
+            return _undo(tx, invocation, now)
+        case "confirm" if rest:
+            return _confirm(tx, invocation, rest, now)
+        case _:
+            return _USE
+
+
+def _overview(tx: Transaction, invocation: Invocation) -> str:
+    mine, room = _mine(invocation), room_scope(invocation.address)
+    parts = [_section(tx, invocation, "About you:", mine), _section(tx, invocation, "About this room:", room)]
+    told = "\n\n".join(part for part in parts if part)
+    return told or f"{invocation.agent.name} keeps nothing about you or this room in mind."
+
+
+def _section(tx: Transaction, invocation: Invocation, title: str, scope: str) -> str:
+    facts = tx.facts.of(invocation.agent.id, [scope], limit=_MOST_FACTS + 1)
+    states = tx.states.of(invocation.agent.id, [scope], _MOST_KEYS + 1)
+    if not facts and not states:
+        return ""
+    shown = sorted(facts[:_MOST_FACTS], key=lambda fact: fact.number)
+    lines = [title, *(_fact_line(tx, invocation, fact) for fact in shown), *map(_state_line, states[:_MOST_KEYS])]
+    if len(facts) > _MOST_FACTS or len(states) > _MOST_KEYS:
+        lines.append("… and more: /memory search WORDS")
+    return "\n".join(lines)
+
+
+def _search(tx: Transaction, invocation: Invocation, words: str) -> str:
+    found = tx.facts.search(invocation.agent.id, _scopes(invocation), asked_words(words), _MOST_FACTS)
+    return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "Nothing of that is kept here."
+
+
+def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
+    new = NewFact(
+        agent_id=invocation.agent.id,
+        scope=_mine(invocation),
+        category=Category.USER_PREFERENCE,
+        content=text,
+        author_id=invocation.principal.id,
+    )
+    match remember(tx, new, by_id=invocation.principal.id, now=now):
+        case Refused(problem, fix):
+            return f"{problem} {fix}"
+        case kept if kept.kind is Kept.REFRESHED:
+            return f"That was known: #{kept.fact.number} {brief(kept.fact.content)}"
+        case kept:
+            instead = f" (instead of: {brief(kept.old.content)})" if kept.old else ""
+            return f"Kept: #{kept.fact.number} {brief(kept.fact.content)}{instead}"
+
+
+def _delete(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:
+    if _number(named) is None:
+        return _delete_key(tx, invocation, named)
+    fact = _fact(tx, invocation, named)
+    if fact is None:
+        return _unknown(named)
+    if fact.scope != _mine(invocation) and not (_looks_after(invocation) or fact.author_id == invocation.principal.id):
+        return f"#{fact.number} is about the room: whoever told it, an operator or an owner can delete it."
+    forget(tx, fact.id, by_id=invocation.principal.id, now=now)
+    return f"Deleted: #{fact.number} {brief(fact.content)}. /memory undo brings it back."
+
+
+def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
+    """Of the person, else, for those who may, of the room."""
+    for scope in _scopes(invocation):
+        state = tx.states.get(invocation.agent.id, scope, key)
+        if state is not None and (scope == _mine(invocation) or _may_change(invocation, state.author_id)):
+            tx.states.remove(invocation.agent.id, scope, key)
+            return f"Deleted: {brief(key)}"
+    return _unknown(key)
+
+
+def _undo(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """Of the room only what the asker did, unless they look after the house."""
+    agent_id, scopes = invocation.agent.id, [_mine(invocation)]
+    in_room = tx.facts.last_change(agent_id, [room_scope(invocation.address)])
+    if in_room is not None and _may_change(invocation, in_room.by_id):
+        scopes.append(in_room.scope)
+    return undo(tx, agent_id, scopes, by_id=invocation.principal.id, now=now) or "There is nothing to take back."
+
+
+def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> str:
+    fact = _fact(tx, invocation, named)
+    if fact is None:
+        return _unknown(named)
+    if not _looks_after(invocation):
+        return "Only an owner or an operator can confirm what came from elsewhere."
+    confirm(tx, fact.id, by_id=invocation.principal.id, now=now)
+    return f"Confirmed: #{fact.number} {brief(fact.content)}"
+
+
+def _fact_line(tx: Transaction, invocation: Invocation, fact: Fact) -> str:
+    """Such as `#3 likes tea (user_preference, by Ann, 2026-11-22, unconfirmed: tools)`."""
+    author = tx.principals.get(fact.author_id) if fact.author_id else None
+    told_by = f"by {brief(author.name, 40)}" if author else ""
+    notes = [str(fact.category), told_by, day_of(fact.created_at, invocation.zone), _doubt(fact)]
+    return f"#{fact.number} {brief(fact.content)} ({', '.join(filter(None, notes))})"
+
+
+def _state_line(state: State) -> str:
+    return f"{state.key} = {brief(state.value, 80)}"
+
+
+def _doubt(fact: Fact) -> str:
+    return f"unconfirmed: {', '.join(sorted(fact.taint))}" if fact.taint else ""
+
+
+def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
+    """The active fact of this number, if it is about this person or this room."""
+    number = _number(named)
+    fact = None if number is None else tx.facts.by_number(number)
+    if fact is None or fact.agent_id != invocation.agent.id or fact.scope not in _scopes(invocation):
+        return None
+    return fact if fact.status is FactStatus.ACTIVE else None
+
+
+def _number(named: str) -> int | None:
+    digits = named.removeprefix("#")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_NUMBER else None
+
+
+def _unknown(named: str) -> str:
+    return f"There is no {brief(named, 40)} here. /memory shows what there is."
+
+
+def _may_change(invocation: Invocation, author_id: str | None) -> bool:
+    return _looks_after(invocation) or author_id == invocation.principal.id
+
+
+def _looks_after(invocation: Invocation) -> bool:
+    return invocation.principal.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
+
+
+def _scopes(invocation: Invocation) -> Sequence[str]:
+    return [_mine(invocation), room_scope(invocation.address)]
+
+
+def _mine(invocation: Invocation) -> str:
+    return principal_scope(invocation.principal.id)

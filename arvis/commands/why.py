@@ -1,0 +1,113 @@
+"""`/why`: how the last answer of a conversation came about, or why there was none. It says what the rows say.
+
+People read it in a chat, whoever they are: accounts, keys and the texts of errors are for `arvis explain`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from arvis.commands.invocation import Invocation
+from arvis.domain.messages import MessageStatus
+from arvis.domain.reasons import CHOSEN, in_words
+from arvis.ports.insights import MessageTimeline
+from arvis.ports.store import Transaction
+
+_NOTHING = "Nothing was asked in this conversation yet."
+_LONGEST_QUOTE = 80
+_MS = 1000
+_MICROS = 1_000_000
+
+
+def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
+    timeline = tx.timeline.of_last(invocation.conversation.id)
+    return "\n".join(_lines(timeline)) if timeline else _NOTHING
+
+
+def _lines(timeline: MessageTimeline) -> Iterator[str]:
+    yield f"Your message “{_quote(timeline.message.content)}”: {_verdict(timeline)}."
+    yield f"Agent: {timeline.agent or 'none'}{_because(timeline.message.route)}."
+    yield from _model_calls(timeline)
+    yield from _layers(timeline)
+    yield from _tools(timeline)
+    yield from _delays(timeline)
+
+
+def _quote(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
+
+
+def _verdict(timeline: MessageTimeline) -> str:
+    match timeline.status:
+        case MessageStatus.ANSWERED:
+            return f"answered after {_seconds(_answered_at(timeline) - timeline.message.created_at)}"
+        case MessageStatus.RUNNING:
+            return "not answered yet, the agent is at work on it"
+        case MessageStatus.WAITING:
+            return "not answered yet, a person has to decide first"
+        case MessageStatus.ACCEPTED | MessageStatus.QUEUED:
+            return "not answered yet, it waits in the queue"
+        case status:
+            reason = timeline.message.reason or (timeline.job.reason if timeline.job else None)
+            return f"not answered ({status}): {in_words(reason) if reason else 'no reason is known'}"
+
+
+def _answered_at(timeline: MessageTimeline) -> int:
+    return max(
+        (step.at for step in timeline.steps if step.step == timeline.status), default=timeline.message.created_at
+    )
+
+
+def _because(route: str | None) -> str:
+    return f", because {CHOSEN.get(route, route)}" if route else ""
+
+
+def _model_calls(timeline: MessageTimeline) -> Iterator[str]:
+    calls = [step.data for step in timeline.steps if step.step == "model_call"]
+    if not calls:
+        yield "Model: none was called."
+        return
+    for name, number in Counter(f"{call['provider']}/{call['model']}{_failed(call)}" for call in calls).items():
+        yield f"Model: {name}{f' ({number} calls)' if number > 1 else ''}."
+    cost = f"${timeline.cost_micros / _MICROS:.6f}"
+    unpriced = "" if all(call["priced"] or call["error"] for call in calls) else ", and calls whose price is not known"
+    took = _seconds(sum(call["duration_ms"] for call in calls))
+    yield f"Tokens: {timeline.input_tokens} in, {timeline.output_tokens} out. Cost: {cost}{unpriced}. Model time: {took}."
+
+
+def _failed(call: Mapping[str, Any]) -> str:
+    return f", failed: {in_words(call['error'])}" if call["error"] else ""
+
+
+def _layers(timeline: MessageTimeline) -> Iterator[str]:
+    """Of the last prompt; the estimates are those that decided what fitted."""
+    prompts = [step.data["prompt"] for step in timeline.steps if step.step == "node" and "prompt" in step.data]
+    if not prompts:
+        return
+    layers = ", ".join(f"{name} {tokens}" for name, tokens in prompts[-1]["tokens"].items() if tokens)
+    left_out = prompts[-1].get("left_out")
+    yield f"Prompt (estimated tokens): {layers}{f'; {left_out} older messages did not fit' if left_out else ''}."
+
+
+def _tools(timeline: MessageTimeline) -> Iterator[str]:
+    used = Counter(step.data["tool"] for step in timeline.steps if step.step == "tool")
+    if used:
+        yield f"Tools: {', '.join(f'{name} ×{number}' if number > 1 else name for name, number in used.items())}."
+
+
+def _delays(timeline: MessageTimeline) -> Iterator[str]:
+    counted = Counter(step.step for step in timeline.steps)
+    words = {"retried": "tried again", "snoozed": "postponed", "recovered": "taken up again after a crash"}
+    told = [f"{name} ×{counted[step]}" for step, name in words.items() if counted[step]]
+    started = [step.at for step in timeline.steps if step.step == "started"]
+    if started:
+        told.append(f"waited {_seconds(max(0, min(started) - timeline.message.created_at))} for its turn")
+    if told:
+        yield f"Queue: {', '.join(told)}."
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / _MS:.1f} s"

@@ -1,0 +1,174 @@
+"""Compose what a model is asked from layers, the stable ones first, so that providers can cache them (behaviour 1.6).
+
+Where room is short, messages are trimmed, not what is remembered; the system text never is. Everything that people,
+files, tools and models wrote is escaped, so that no tag in it can be taken for the agent's own (reliability.md T1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from arvis.context import notes, rules
+from arvis.context.clock import clock_line
+from arvis.context.cutting import cut_to_fit
+from arvis.context.ingredients import Ingredients
+from arvis.context.notes import Notes
+from arvis.context.summaries import Summaries, summaries_that_fit
+from arvis.context.talk import NO_TEXT, Line, alternating, dated, line_of, newest_that_fit
+from arvis.context.tool_rounds import tools_cost
+from arvis.domain.markup import escape
+from arvis.domain.measures import Measure
+from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.runs import Turn
+from arvis.domain.taint import CLEAN, Label, Taint
+
+#: In the order in which they stand in the prompt. Skills count among the tools.
+LAYERS = ("identity", "tools", "sticky", "memory", "summaries", "history", "current", "clock")
+
+#: The skills of a turn take at most so many tokens, and such a part of the usable ones.
+SKILL_TOKENS = 4_000
+_SKILLS = 8
+#: So do facts with states, and the summaries.
+_MEMORY = 8
+_SUMMARIES = 4
+#: However much always goes in, so many tokens are left to the turn's own messages.
+_LEAST_CURRENT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`system` is the same from turn to turn, `changing` follows it, `turns` are next (behind them the rounds of tools,
+    which the caller adds), and `now` comes last of all, behind what a vendor may cache. `layers` says how many tokens
+    each part is estimated at, `left_out` counts messages that did not fit. `taint` says what else than the asker's own
+    words it holds, but for tools and other agents. `recalled` are the ids of the facts in it."""
+
+    system: str
+    changing: str
+    now: str
+    turns: tuple[Turn, ...]
+    layers: Mapping[str, int]
+    left_out: int
+    taint: Taint
+    recalled: tuple[str, ...]
+
+
+def compose(given: Ingredients) -> Prompt:
+    """What always goes in is laid down first; what is left is for the rest, in the order of its worth."""
+    sheet = _Sheet(given)
+    system = sheet.system()
+    now = sheet.clock()
+    sticky = sheet.sticky()
+    current = sheet.current()
+    skills = sheet.skills()
+    memory = sheet.memory()
+    summaries = sheet.summaries()
+    said, kept = sheet.talk(current)
+    left_out = len(given.history) - kept
+    return Prompt(
+        system=system,
+        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text),
+        now=now,
+        turns=alternating(said),
+        layers=sheet.layers,
+        left_out=left_out,
+        taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out),
+        recalled=(*sticky.fact_ids, *memory.fact_ids),
+    )
+
+
+class _Sheet:
+    """Takes the layers one after the other and keeps account of what they cost."""
+
+    def __init__(self, given: Ingredients) -> None:
+        self._given = given
+        self._count = given.estimator.tokens
+        self._per_message = math.ceil(given.estimator.message_tokens)
+        self.layers = dict.fromkeys(LAYERS, 0)
+
+    def system(self) -> str:
+        given = self._given
+        text = rules.system_text(given.agent, given.rules, group=given.group)
+        hint = rules.tools_hint(given.agent)
+        self.layers["identity"] = self._cost(text) + given.estimator.of(Measure(messages=1, requests=1))
+        self.layers["tools"] = self._cost(hint) + tools_cost(given.tools, given.rounds, given.estimator)
+        return _joined(text, hint)
+
+    def clock(self) -> str:
+        line = clock_line(self._given.now, self._given.zone)
+        self.layers["clock"] = self._cost(line)
+        return line
+
+    def sticky(self) -> Notes:
+        """All of them, unless the model's window itself cannot hold them."""
+        room = self._left(self._given.most) - _LEAST_CURRENT
+        found = notes.that_fit(notes.sticky_notes(self._given.recall), room, self._count)
+        self.layers["sticky"] = found.tokens
+        return found
+
+    def current(self) -> list[Line]:
+        """Whole, whatever the budget says; cut only where the model would refuse it (vector I4)."""
+        given = self._given
+        lines = [line_of(message, group=given.group) for message in given.current]
+        room = self._left(given.most)
+        if self._talk_cost(dated((), lines, given.zone)) > room:
+            text = "\n\n".join(line.text for line in lines)
+            cut = cut_to_fit(text, room - self._per_message, self._cost)
+            lines = [Line("user", cut or NO_TEXT, lines[-1].at)]
+        self.layers["current"] = self._talk_cost(dated((), lines, given.zone))
+        return lines
+
+    def skills(self) -> str:
+        room = min(SKILL_TOKENS, self._given.usable // _SKILLS, self._left(self._given.usable))
+        text = cut_to_fit(escape(self._given.skills), room, self._cost)
+        self.layers["tools"] += self._cost(text)
+        return text
+
+    def memory(self) -> Notes:
+        room = min(self._given.usable // _MEMORY, self._left(self._given.usable))
+        found = notes.that_fit(notes.other_notes(self._given.recall), room, self._count)
+        self.layers["memory"] = found.tokens
+        return found
+
+    def summaries(self) -> Summaries:
+        room = min(self._given.usable // _SUMMARIES, self._left(self._given.usable))
+        found = summaries_that_fit(self._given.summaries, room, self._given.zone, self._count)
+        self.layers["summaries"] = found.tokens
+        return found
+
+    def talk(self, current: Sequence[Line]) -> tuple[list[Line], int]:
+        """As much of the history as fits, with the turn's own messages behind it; and how much of it that is."""
+        given = self._given
+        day = self._count("[2000-01-01]\n")
+        newest_first = (line_of(message, group=given.group) for message in reversed(given.history))
+        kept = newest_that_fit(
+            newest_first, self._left(given.usable) - day, lambda line: self._cost(line.text) + self._per_message + day
+        )
+        said = dated(kept, current, given.zone)
+        self.layers["history"] = self._talk_cost(said[: len(kept)])
+        self.layers["current"] = self._talk_cost(said[len(kept) :])
+        return said, len(kept)
+
+    def _left(self, limit: int) -> int:
+        return limit - sum(self.layers.values())
+
+    def _cost(self, text: str) -> int:
+        """With the empty line that parts it from the next."""
+        return self._count(f"{text}\n\n") if text else 0
+
+    def _talk_cost(self, lines: Sequence[Line]) -> int:
+        return sum(self._cost(line.text) + self._per_message for line in lines)
+
+
+def _taint_of_talk(given: Ingredients, left_out: int) -> Taint:
+    """Of the messages that are in the prompt."""
+    messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
+    taint = CLEAN.union(*(message.taint for message in messages))
+    people = any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
+    files = any(message.attachments for message in given.current)
+    return taint | ({Label.PEOPLE} if people else CLEAN) | ({Label.FILES} if files else CLEAN)
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,71 @@
+"""What a prompt is made from, all of it read before: composing asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from arvis.context.budget import Budget
+from arvis.conversations.tokens import Estimator
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Compaction
+from arvis.domain.memory import Fact, State
+from arvis.domain.messages import PastMessage, StoredMessage
+from arvis.domain.runs import Turn
+from arvis.domain.tools import ToolSpec
+
+
+class Remembered(Protocol):
+    """What memory recalls for a turn, each the most wanted first (`arvis.memory.recall.Recall`)."""
+
+    @property
+    def sticky(self) -> Sequence[Fact]: ...
+
+    @property
+    def facts(self) -> Sequence[Fact]: ...
+
+    @property
+    def states(self) -> Sequence[State]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Nothing is remembered."""
+
+    sticky: Sequence[Fact] = ()
+    facts: Sequence[Fact] = ()
+    states: Sequence[State] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredients:
+    """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
+    conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
+    `tools` are on offer, `rounds` were made with them in this turn, cut by `fit_rounds`. `now` in ms; `asker` is the
+    principal whose turn it is; `group`: several people write here. `shrunk`: a model refused the whole as too long."""
+
+    agent: Agent
+    rules: str
+    history: Sequence[PastMessage]
+    current: Sequence[StoredMessage]
+    budget: Budget
+    now: int
+    zone: str = "UTC"
+    estimator: Estimator = field(default_factory=Estimator)
+    skills: str = ""
+    recall: Remembered = Nothing()
+    summaries: Sequence[Compaction] = ()
+    tools: Sequence[ToolSpec] = ()
+    rounds: Sequence[Turn] = ()
+    asker: str | None = None
+    group: bool = False
+    shrunk: bool = False
+
+    @property
+    def usable(self) -> int:
+        return self.budget.usable // (2 if self.shrunk else 1)
+
+    @property
+    def most(self) -> int:
+        return self.budget.most // (2 if self.shrunk else 1)

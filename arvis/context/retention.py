@@ -1,0 +1,121 @@
+"""Parts that are put into a message for the model and leave the history again by age (behaviour 5.4).
+
+Whoever adds to a message (the time, the files of a workspace) says of each part whether the model sees it now and how
+long the history keeps it. The copy that is shown and the copy that is kept are made apart; beside the kept one stands,
+part by part, for how many messages it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.conversations import estimate_tokens
+from arvis.domain.messages import PastMessage
+
+#: For how many messages a part stays, its own included; None: for good.
+Policy = tuple[int | None, ...]
+
+_NEWLINE = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`keep`: True for good, a number for so many messages, False or 0 not at all."""
+
+    content: tuple[str, ...]
+    shown: bool
+    keep: bool | int
+
+    @property
+    def kept(self) -> bool:
+        return self.keep > 0
+
+    @property
+    def lasts(self) -> int | None:
+        """True is a number, too, in Python: it must not mean one message."""
+        return None if self.keep is True else int(self.keep)
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What one source adds to a message, under its heading."""
+
+    heading: str
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message as the history keeps it. `policy` is parallel to `content`; None: nothing was ever added to it."""
+
+    content: tuple[str, ...]
+    policy: Policy | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self.content)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"content": list(self.content), "policy": None if self.policy is None else list(self.policy)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Kept:
+        policy = data["policy"]
+        return cls(tuple(data["content"]), None if policy is None else tuple(policy))
+
+
+def display_copy(original: Sequence[str], additions: Sequence[Addition]) -> tuple[str, ...]:
+    """What the model sees in the turn itself."""
+    return (*original, *(part for part, _ in _parts(additions, shown=True)))
+
+
+def persistent_copy(original: Sequence[str], additions: Sequence[Addition]) -> Kept:
+    """What the history keeps. The original stays for good, a heading as long as the longest of its items."""
+    if not additions:
+        return Kept(tuple(original))
+    added = list(_parts(additions, shown=False))
+    content = (*original, *(part for part, _ in added))
+    return Kept(content, (*(None for _ in original), *(lasts for _, lasts in added)))
+
+
+def clean(messages: Sequence[Kept]) -> list[Kept]:
+    """The messages (the oldest first) without the parts whose time is over, and without those of which nothing is left.
+    Age counts messages that have a policy, from the newest, which is 0."""
+    cleaned: list[Kept] = []
+    age = 0
+    for message in reversed(messages):
+        if message.policy is None:
+            cleaned.append(message)
+            continue
+        if (left := _younger(message.content, message.policy, age)).content:
+            cleaned.append(left)
+        age += 1
+    cleaned.reverse()
+    return cleaned
+
+
+def in_history(message: PastMessage, kept: Kept) -> PastMessage:
+    """The message with what is left of its parts as its words."""
+    return replace(message, content=kept.text, tokens=estimate_tokens(kept.text))
+
+
+def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:
+    """Headings, items and a newline after each, with how long they stay."""
+    for addition in additions:
+        chosen = [item for item in addition.items if (item.shown if shown else item.kept)]
+        if chosen:
+            yield addition.heading, _longest(chosen)
+        for item in chosen:
+            yield from ((part, item.lasts) for part in (*item.content, _NEWLINE))
+
+
+def _longest(items: Sequence[Item]) -> int | None:
+    lasts = [item.lasts for item in items]
+    return None if None in lasts else max(each for each in lasts if each is not None)
+
+
+def _younger(content: Sequence[str], policy: Policy, age: int) -> Kept:
+    left = [(part, lasts) for part, lasts in zip(content, policy, strict=True) if lasts is None or lasts > age]
+    return Kept(tuple(part for part, _ in left), tuple(lasts for _, lasts in left))

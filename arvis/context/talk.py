@@ -1,0 +1,97 @@
+"""A conversation as turns of a prompt: who said what on which day, as much of the newest as fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from arvis.context.clock import day_of
+from arvis.domain.markup import escape
+from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.runs import Turn
+
+#: Stands for a message that was nothing but files; providers refuse empty ones.
+NO_TEXT = "[no text]"
+
+_LONGEST_NAME = 40
+#: Characters from the end of a principal's id: its random part.
+_MARK = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message as the model reads it, but for the day; `at` in ms (0: unknown)."""
+
+    role: str
+    text: str
+    at: int
+
+
+def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
+    if message.role is not Role.USER:
+        return Line("assistant", escape(message.content) or NO_TEXT, message.created_at)
+    text = _with_files(message) if isinstance(message, StoredMessage) else message.content
+    text = text or NO_TEXT
+    return Line("user", escape(_attributed(message, text) if group else text), message.created_at)
+
+
+def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Line], int]) -> list[Line]:
+    """Whole messages without a gap, in order; the first is a person's. No further ones are looked at than fit."""
+    kept: list[Line] = []
+    for line in newest_first:
+        room -= cost(line)
+        if room < 0:
+            break
+        kept.append(line)
+    while kept and kept[-1].role != "user":
+        kept.pop()
+    kept.reverse()
+    return kept
+
+
+def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[Line]:
+    """With the day before a person's message where it is another than before. The very first of a conversation goes
+    without it while it is current; replies never have it, or models would begin theirs so."""
+    day = "" if history or not current else _day(current[0], zone)
+    lines = []
+    for line in (*history, *current):
+        if line.role == "user" and (its_day := _day(line, zone)) and its_day != day:
+            day = its_day
+            line = Line(line.role, f"[{day}]\n{line.text}", line.at)  # noqa: PLW2901 (the same line, with its day)
+        lines.append(line)
+    return lines
+
+
+def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
+    """Neighbours of one role are joined: providers want user and assistant in turn."""
+    turns: list[Turn] = []
+    for line in lines:
+        if turns and turns[-1].role == line.role:
+            turns[-1] = Turn(line.role, f"{turns[-1].content}\n\n{line.text}")
+        else:
+            turns.append(Turn(line.role, line.text))
+    return tuple(turns)
+
+
+def _day(line: Line, zone: str) -> str:
+    return day_of(line.at, zone) if line.at else ""
+
+
+def _with_files(message: StoredMessage) -> str:
+    """The files are named, so that the model knows of them."""
+    files = [
+        f"[Attached: {_on_one_line(file.filename)} ({_on_one_line(file.content_type)}, {file.size} bytes)]"
+        for file in message.attachments
+    ]
+    return "\n".join([message.content, *files] if message.content else files)
+
+
+def _attributed(message: PastMessage | StoredMessage, text: str) -> str:
+    """With who wrote it. Only our own words stand at the beginning of a line: nobody can speak in another's name."""
+    name = _on_one_line(message.user_name)[:_LONGEST_NAME] or "Somebody"
+    mark = (message.principal_id or "")[-_MARK:].lower() or "?"
+    return f"{name} #{mark}: " + "\n  ".join(text.splitlines())
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

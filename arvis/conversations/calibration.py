@@ -1,0 +1,115 @@
+"""Learn how a model counts from what its vendor reports, call by call.
+
+Each report is one equation: the sizes of the request, weighted, are its tokens. Wanted are the weights that fit all of
+them best, the newer ones more, close to those by script where the reports say nothing; none is negative or absurd, for
+they are used for single texts, too. What matters is that no call exceeds a window: the estimate is rather too high.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import mul
+
+from arvis.conversations.tokens import DEFAULT_WEIGHTS, Estimator, sizes
+from arvis.domain.measures import Measure
+from arvis.ports.compactions import Calibration
+
+#: The unit of each weight, its share of the unit at first, and the most it may become, in units.
+_UNITS = (1 / 3.5, 1 / 3.5, 1.0, 1.2, 0.6, 4.0, 2_000.0)
+_PRIOR = tuple(weight / unit for weight, unit in zip(DEFAULT_WEIGHTS, _UNITS, strict=True))
+_MOST = (4.0, 4.0, 4.0, 4.0, 6.0, 8.0, 10.0)
+_COUNT = len(_UNITS)
+
+#: What is stored: the weights to use, the usual error, and the sums of what was reported.
+_STORED = _COUNT + 1 + _COUNT + _COUNT * _COUNT
+
+#: What the prior counts in reports, and what is left of a report's weight after each newer one.
+_PRIOR_STRENGTH = 0.003
+_KEPT = 0.98
+
+#: Rounds of improving one weight after the other; each report goes on from where the last one came to.
+_ROUNDS = 40
+
+#: A report is believed between so many times the estimate by script; above it some vendors add instructions of theirs.
+_LEAST_BELIEVED, _MOST_BELIEVED, _HIDDEN = 0.2, 5, 20_000
+
+#: The margin: so many times the usual error, within these bounds; what the error is at first, and the newest one's part
+#: in it.
+_ERRORS, _SMALLEST, _LARGEST = 1.5, 0.01, 0.15
+_FIRST_ERROR, _NEWEST = 0.1, 0.2
+
+#: The margin, besides, for what no report has held yet: its weight is a guess.
+_DOUBT = 0.5
+
+#: When so many times the report was expected, the server has rather left out what it had in its cache: such a report
+#: counts for little.
+_SURPRISE, _DISTRUST = 2.0, 0.1
+
+#: After so many reports, one that was foreseen so well (estimate to report) teaches nothing, and costs nothing.
+_ENOUGH, _FORESEEN = 30, (1.0, 1.05)
+
+
+def estimator_of(calibration: Calibration | None) -> Estimator:
+    """By script for a model of which nothing is known."""
+    return Estimator(calibration.weights) if calibration and len(calibration.weights) == _STORED else Estimator()
+
+
+def learn(calibration: Calibration | None, model: str, measure: Measure, tokens: int) -> Calibration:
+    """What is known after a call of `model` (`provider/model`) whose vendor counted so many tokens of input, those from
+    its cache included. A report that cannot be true, or of a request with pictures, changes nothing."""
+    known = calibration or Calibration(model, (), 0)
+    if len(known.weights) != _STORED:
+        known = Calibration(model, (), 0, known.most)
+    by_script = Estimator().of(measure)
+    believed = _LEAST_BELIEVED * by_script <= tokens <= _MOST_BELIEVED * by_script + _HIDDEN
+    if tokens <= 0 or measure.pictures or not believed:
+        return known
+    if known.samples >= _ENOUGH and _FORESEEN[0] <= estimator_of(known).of(measure) / tokens <= _FORESEEN[1]:
+        return known
+    error, matrix, target = _state_of(known.weights)
+    fitted = [used / factor for used, factor in zip(known.weights, _factors(matrix, error), strict=False)] or _PRIOR
+    shares = [unit * size / tokens for unit, size in zip(_UNITS, sizes(measure), strict=True)]
+    expected = _product(fitted, shares)
+    trust = 1.0
+    if known.samples:
+        error += _NEWEST * (min(abs(expected - 1), 1.0) - error)
+        trust = _DISTRUST if expected > _SURPRISE else 1.0
+    for row in range(_COUNT):
+        target[row] = _KEPT * target[row] + trust * shares[row]
+        matrix[row] = [_KEPT * old + trust * shares[row] * new for old, new in zip(matrix[row], shares, strict=True)]
+    fitted = _fit(matrix, target, fitted)
+    used = [weight * factor for weight, factor in zip(fitted, _factors(matrix, error), strict=True)]
+    flat = [number for row in matrix for number in row]
+    return Calibration(model, (*used, error, *target, *flat), known.samples + 1, known.most)
+
+
+def _state_of(stored: Sequence[float]) -> tuple[float, list[list[float]], list[float]]:
+    """The usual error, and the sums of what was reported."""
+    if not stored:
+        return _FIRST_ERROR, [[0.0] * _COUNT for _ in _UNITS], [0.0] * _COUNT
+    error, target, flat = stored[_COUNT], stored[_COUNT + 1 : 2 * _COUNT + 1], stored[2 * _COUNT + 1 :]
+    return error, [list(flat[row * _COUNT : (row + 1) * _COUNT]) for row in range(_COUNT)], list(target)
+
+
+def _factors(matrix: Sequence[Sequence[float]], error: float) -> list[float]:
+    """What the weights, in units, are multiplied with: their unit and the margin."""
+    margin = 1 + min(max(_ERRORS * error, _SMALLEST), _LARGEST)
+    doubts = [_PRIOR_STRENGTH / (_PRIOR_STRENGTH + matrix[row][row]) for row in range(_COUNT)]
+    return [unit * margin * (1 + _DOUBT * doubt) for unit, doubt in zip(_UNITS, doubts, strict=True)]
+
+
+def _fit(matrix: Sequence[Sequence[float]], target: Sequence[float], start: Sequence[float]) -> list[float]:
+    """The weights, in units, that come closest to all reports within their bounds: each in turn gets its best value
+    given the others, which never diverges."""
+    weights = list(start)
+    for _ in range(_ROUNDS):
+        for row, sums in enumerate(matrix):
+            others = _product(sums, weights) - sums[row] * weights[row]
+            wanted = target[row] - others + _PRIOR_STRENGTH * _PRIOR[row]
+            weights[row] = min(max(wanted / (sums[row] + _PRIOR_STRENGTH), 0.0), _MOST[row])
+    return weights
+
+
+def _product(ones: Sequence[float], others: Sequence[float]) -> float:
+    return math.fsum(map(mul, ones, others))

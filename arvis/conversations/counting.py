@@ -1,0 +1,45 @@
+"""How large a request is to a model and how much the model holds: what the runner asks, and what it found out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from arvis.conversations.calibration import estimator_of, learn
+from arvis.conversations.tokens import measure_request
+from arvis.conversations.windows import window_of
+from arvis.domain.measures import Measure
+from arvis.domain.runs import RunRequest
+from arvis.ports.compactions import Calibration
+from arvis.ports.store import Transaction
+
+
+class ModelCounting:
+    """`Counting` of the runner. `windows` are those of the configuration."""
+
+    def __init__(self, *, windows: Mapping[str, int]) -> None:
+        self._windows = dict(windows)
+
+    def measure(self, request: RunRequest) -> Measure:
+        return measure_request(request)
+
+    def tokens(self, measure: Measure, calibration: Calibration | None) -> int:
+        return estimator_of(calibration).of(measure)
+
+    def window(self, provider: str, model: str, learnt: int | None) -> int:
+        return window_of(provider, model, self._windows, learnt)
+
+
+def note_counts(
+    tx: Transaction, counted: Sequence[tuple[str, Measure, int]], limits: Sequence[tuple[str, int]], now: int
+) -> None:
+    """Part of the commit that keeps what a run found out: `counted` and `limits` of its trail."""
+    for model, measure, tokens in counted:
+        known = tx.calibrations.get(model)
+        learnt = learn(known, model, measure, tokens)
+        if learnt != known:
+            tx.calibrations.put(learnt, now)
+    for model, limit in limits:
+        known = tx.calibrations.get(model) or Calibration(model, (), 0)
+        if known.most != limit:
+            tx.calibrations.put(replace(known, most=limit), now)

@@ -1,0 +1,49 @@
+"""How many tokens a model holds: what the user says, else what its vendor told, else what is known of its name.
+
+A window is for the prompt and the reply together. Too small a number costs a little context, too large a one a refused
+call, after which the vendor's own number is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+#: What models hold that no rule knows. Ollama gives a model the window that its machine has room for, whatever its name
+#: says, and tells it with the first reply (behaviour 1.5).
+DEFAULT_WINDOW = 200_000
+_OLLAMA = 8_192
+
+#: By the beginning of a name in small letters; the first that fits counts.
+_RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
+    (re.compile(beginning), window)
+    for beginning, window in (
+        (r"claude-[a-z]+-[5-9]", 1_000_000),
+        (r"claude", 200_000),
+        (r"gpt-4\.1", 1_000_000),
+        (r"gpt-4o|chatgpt-4o|gpt-4-turbo|gpt-5[^/]*-chat|gpt-oss", 128_000),
+        (r"gpt-5", 272_000),  # of its 400,000 the rest is for replies only
+        (r"gpt-4-32k", 32_768),
+        (r"gpt-4", 8_192),
+        (r"gpt-3\.5", 16_385),
+        (r"o1-mini|o1-preview", 128_000),
+        (r"o[134]\b", 200_000),
+        (r"gemini-1\.0|gemini-pro", 32_768),
+        (r"gemini", 1_000_000),
+        (r"deepseek|llama-3\.[1-3]|mistral-(large|medium|small)|command-r", 128_000),
+    )
+)
+
+
+def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
+    """In tokens. `model` may carry prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are those of the
+    configuration, by `model` or `provider/model`; `learnt` is what the vendor told."""
+    plain = model.rpartition("/")[2]
+    for name in (f"{provider}/{model}", model, f"{provider}/{plain}", plain):
+        if name in own:
+            return own[name]
+    if learnt is not None:
+        return learnt
+    if provider == "ollama":
+        return _OLLAMA
+    return next((window for rule, window in _RULES if rule.match(plain.lower())), DEFAULT_WINDOW)

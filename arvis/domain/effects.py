@@ -1,0 +1,103 @@
+"""What a model may ask for by a tag in its reply, and what becomes of it (reliability.md T2, behaviour.md 1.9)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class EffectKind(StrEnum):
+    REMEMBER = "remember"
+    STATE = "state"
+    DELEGATE = "delegate"
+    CREATE_AGENT = "create_agent"
+    UPDATE_AGENT = "update_agent"
+    PAUSE_AGENT = "pause_agent"
+    DELETE_AGENT = "delete_agent"
+    CREATE_CRON = "create_cron"
+    UPDATE_CRON = "update_cron"
+    DELETE_CRON = "delete_cron"
+    CREATE_HEARTBEAT = "create_heartbeat"
+    UPDATE_HEARTBEAT = "update_heartbeat"
+    DELETE_HEARTBEAT = "delete_heartbeat"
+    CREATE_CLIENT = "create_client"
+    LIST_AGENTS = "list_agents"
+    LIST_CRONS = "list_crons"
+    LIST_HEARTBEATS = "list_heartbeats"
+    LIST_CLIENTS = "list_clients"
+
+
+#: What only a conductor may ask for.
+CONDUCTOR_KINDS = frozenset(EffectKind) - {EffectKind.REMEMBER, EffectKind.STATE, EffectKind.DELEGATE}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One tag as it was read. `ordinal` counts the tags of a reply from 1; `subject` is the category of a fact, the key of
+    a state, the slug of an agent, the id or name of a schedule; `fields` hold what stood in it, in plain JSON (the body of
+    a fact, state or task under `text`). `problem` says why it cannot be read; then nothing may be done with it."""
+
+    ordinal: int
+    kind: EffectKind
+    subject: str
+    fields: Mapping[str, Any]
+    problem: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for proposals that want the same: an answer of a person counts for this one and no other."""
+        wanted = json.dumps([self.kind, self.subject, self.fields], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(wanted.encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """Under which its effect is remembered (architecture §6)."""
+        return f"tag:{self.ordinal}:{self.kind}:{self.fingerprint}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {**{name: getattr(self, name) for name in self.__slots__}, "fields": dict(self.fields)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Proposal:
+        return cls(**{**data, "kind": EffectKind(data["kind"])})
+
+
+class Outcome(StrEnum):
+    """`asked`: a person decides."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
+    ASKED = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectResult:
+    """What became of a proposal. `report` is one short sentence for people ("" where nothing is to be said), `reason` a
+    code where it was not done."""
+
+    proposal: Proposal
+    outcome: Outcome
+    report: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A line of the audit: who wanted what, in which turn, and what became of it. Append-only; `at` in ms."""
+
+    id: str
+    at: int
+    execution_id: str
+    message_id: str | None
+    agent_id: str
+    principal_id: str | None
+    proposal: Proposal
+    taint: str
+    outcome: Outcome
+    reason: str | None
+    report: str

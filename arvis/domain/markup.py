@@ -1,0 +1,98 @@
+"""Everything a model writes to the system stands in tags. This is their one tokenizer.
+
+`find_tags` reads them from the final text of a model, and from nothing else; `visible` is the text without them, for people;
+`escape` makes a foreign text harmless before it is written into a prompt. For any text x: `find_tags(escape(x))` and
+`find_tags(visible(x))` are empty, `visible(visible(x)) == visible(x)`, and all of them take time in proportion to its length.
+What a tag means is no matter of this module: see `arvis.tags`. Which there are stands in `markup_grammar`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from arvis.domain.markup_grammar import MESSAGE_MARK, OPENER_NAMES
+from arvis.domain.markup_scanner import MOST_BYTES, MOST_TAGS, Scanner, Tag
+
+__all__ = [
+    "MOST_BYTES",
+    "MOST_TAGS",
+    "Scan",
+    "Tag",
+    "VisibleStream",
+    "escape",
+    "find_tags",
+    "scan",
+    "unescape",
+    "visible",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    visible: str
+    tags: tuple[Tag, ...]
+
+
+def scan(text: str) -> Scan:
+    """Both sides of a text, in one pass."""
+    scanner = Scanner()
+    pieces = scanner.feed(text), scanner.close()
+    return Scan("".join(pieces), tuple(scanner.tags))
+
+
+def find_tags(text: str) -> list[Tag]:
+    """Those of the first `MOST_TAGS`, in order; those that are too many or too long carry a problem."""
+    return list(scan(text).tags)
+
+
+def visible(text: str) -> str:
+    """The text without tags, also those that are cut off or that nobody reads, trimmed."""
+    return scan(text).visible
+
+
+class VisibleStream:
+    """`visible` for a text that comes in pieces. What it gives is never taken back; put together it is `visible` of the
+    whole text."""
+
+    def __init__(self) -> None:
+        self._scanner = Scanner()
+
+    def feed(self, piece: str) -> str:
+        """What has become visible with this piece."""
+        return self._scanner.feed(piece)
+
+    def close(self) -> str:
+        """What is left; nothing may follow."""
+        return self._scanner.close()
+
+
+# -- foreign text in prompts -------------------------------------------------------------------------------------------
+
+#: Brackets and colon of full width, which no tag is made of.
+_WIDE = {"[": "\uff3b", "<": "\uff1c", ":": "\uff1a"}
+_NARROW = {wide: narrow for narrow, wide in _WIDE.items()}
+
+
+def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
+    """What `MARKER` may begin with, and somewhat more, when brackets and colon are written like this."""
+    return re.compile(
+        rf"{square}(?=/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z))"
+        rf"|{angle}(?=/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-]))"
+        rf"|(?<=(?-i:{MESSAGE_MARK[:-1]})){colon}",
+        re.ASCII | re.IGNORECASE,
+    )
+
+
+_OPENERS = _openers(r"\[", "<", ":")
+_ESCAPED = _openers(*_WIDE.values())
+
+
+def escape(text: str) -> str:
+    """The same text with the openers of tags in full width, so that it holds no tag."""
+    return _OPENERS.sub(lambda found: _WIDE[found[0]], text)
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`."""
+    return _ESCAPED.sub(lambda found: _NARROW[found[0]], text)

@@ -1,0 +1,171 @@
+"""The grammar of everything a model writes to the system: which tags there are, and how they begin and end.
+
+A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker stands
+in one line, holds no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII, upper or
+lower case. All markers are found by one pattern whose matches never overlap.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Form(Enum):
+    """How a tag goes on behind its opening marker. `BLOCK`: to its closing one. `LINE`: to its closing one, or else to the
+    end of the line or the next marker. `ALONE`: it is whole; a closing one in the same line belongs to it. `HULL`: only the
+    markers themselves are no text."""
+
+    BLOCK = "block"
+    LINE = "line"
+    ALONE = "alone"
+    HULL = "hull"
+
+
+MEMORY = "MEMORY"
+STATE = "STATE"
+DELEGATE = "DELEGATE"
+METADATA = "RESPONSE-METADATA"
+DONE = "AGENT_DONE"
+BLOCKED = "AGENT_BLOCKED"
+CONTINUE = "AGENT_CONTINUE"
+
+#: Stands between the metadata of a reply and its text, at the beginning of a line.
+MESSAGE_MARK = "MESSAGE TO SEND:"
+
+_SLUG = r":[A-Z0-9_-]{1,64}"
+_KEY = r":[A-Z0-9_.-]{1,64}"
+#: Schedules have names of several words: printable ASCII without brackets.
+_TITLE = r":[ -;=?-Z\\^-~]{1,64}"
+
+#: Tags in square brackets: what stands behind the name, and the form.
+_SQUARE: dict[str, tuple[str, Form]] = {
+    MEMORY: (_SLUG, Form.LINE),
+    STATE: (_KEY, Form.LINE),
+    DELEGATE: (_SLUG + r"(?:[ ]report)?", Form.BLOCK),
+    "CREATE_AGENT": ("", Form.BLOCK),
+    "UPDATE_AGENT": (_SLUG, Form.BLOCK),
+    "PAUSE_AGENT": (_SLUG, Form.ALONE),
+    "DELETE_AGENT": (_SLUG, Form.ALONE),
+    "CREATE_CRON": ("", Form.BLOCK),
+    "UPDATE_CRON": (_TITLE, Form.BLOCK),
+    "DELETE_CRON": (_TITLE, Form.ALONE),
+    "CREATE_HEARTBEAT": ("", Form.BLOCK),
+    "UPDATE_HEARTBEAT": (_TITLE, Form.BLOCK),
+    "DELETE_HEARTBEAT": (_TITLE, Form.ALONE),
+    "CREATE_CLIENT": ("", Form.BLOCK),
+    "LIST_AGENTS": ("", Form.ALONE),
+    "LIST_CRONS": ("", Form.ALONE),
+    "LIST_HEARTBEATS": ("", Form.ALONE),
+    "LIST_CLIENTS": ("", Form.ALONE),
+}
+
+#: Tags in angle brackets. The parts of wrappers vanish with their text where they stand alone, too.
+_ANGLE: dict[str, tuple[str, Form]] = {
+    DONE: ("", Form.BLOCK),
+    BLOCKED: ("", Form.BLOCK),
+    CONTINUE: ("", Form.BLOCK),
+    METADATA: ("", Form.BLOCK),
+    "KEY_RESULT": ("", Form.BLOCK),
+    "BLOCKER_REASON": ("", Form.BLOCK),
+    "UNBLOCK_REQUIREMENTS": ("", Form.BLOCK),
+    "STATUS_REPORT": ("", Form.BLOCK),
+    "STATUS_MESSAGE": ("", Form.BLOCK),
+    "CITATIONS": ("", Form.BLOCK),
+    "ABORT_WORKFLOW": ("", Form.ALONE),
+    "SPEAK": ("", Form.HULL),
+    "CHANNEL": (r":[A-Z0-9_-]{1,64}", Form.HULL),
+}
+
+FORMS = {name: form for name, (_, form) in (_SQUARE | _ANGLE).items()}
+
+#: What `find_tags` tells of; everything else is only taken out of the text.
+TOLD = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, METADATA}
+
+LONGEST_MARKER = 160
+
+#: The names by their bracket, as alternatives of a pattern.
+OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
+
+#: In closing markers after the name, in angle brackets also before: whatever a model puts there.
+_PLAIN = r"[\t -;=?-Z\\^-~]"
+_EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
+
+
+def _square(names: dict[str, tuple[str, Form]]) -> str:
+    opening = "|".join(f"{name}{argument}" for name, (argument, _) in names.items())
+    return rf"\[(?:{opening}|/(?:{'|'.join(names)})(?::{_PLAIN}{{0,64}})?)\]"
+
+
+def _angle(names: dict[str, tuple[str, Form]]) -> str:
+    words = "|".join(f"{name}{argument}" for name, (argument, _) in names.items())
+    return rf"<(?:(?:{words}){_EXTRAS}/?|/(?:{words})[ \t]{{0,8}})>"
+
+
+def _compiled(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.ASCII | re.IGNORECASE)
+
+
+MARKER = _compiled(_square(_SQUARE), _angle(_ANGLE))
+
+#: The markers of one tag.
+MARKERS_OF = {name: _compiled(_square({name: _SQUARE[name]})) for name in _SQUARE} | {
+    name: _compiled(_angle({name: _ANGLE[name]})) for name in _ANGLE
+}
+LINE_END_OR_MARKER = _compiled(r"\n", MARKER.pattern)
+LINE_END_OR_MARKERS_OF = {name: _compiled(r"\n", own.pattern) for name, own in MARKERS_OF.items()}
+
+
+class Marker(NamedTuple):
+    """`name` in capitals, `argument` as it stands. `<AGENT_DONE/>` both opens and closes."""
+
+    name: str
+    argument: str
+    opens: bool
+    closes: bool
+
+
+def take_apart(text: str) -> Marker:
+    """Of a text that `MARKER` matches."""
+    inner = text[1:-1]
+    closing = inner.startswith("/")
+    empty = text[0] == "<" and inner.endswith("/")
+    if text[0] == "<":
+        inner = inner.strip("/").replace("\t", " ").partition(" ")[0]
+    name, _, argument = inner.removeprefix("/").partition(":")
+    return Marker(name.upper(), argument, opens=not closing, closes=closing or empty)
+
+
+# -- beginnings of markers ---------------------------------------------------------------------------------------------
+
+_BEGINNING = re.compile(r"(?P<bracket>[\[<])/?(?P<name>[A-Z_-]*)(?P<more>[\t -;=?-Z\\^-~]*)", re.ASCII | re.IGNORECASE)
+
+
+def _beginnings(names: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(name[:length] for name in names for length in range(len(name) + 1))
+
+
+_BEGINNINGS = {"[": _beginnings(_SQUARE), "<": _beginnings(_ANGLE)}
+
+#: From so many letters of its name on, the beginning of a marker is taken for one.
+_TELLING = 4
+
+
+def unfinished(text: str) -> int:
+    """How many characters at the end of a text may be the beginning of a marker."""
+    end = text[-LONGEST_MARKER:]
+    start = max(end.rfind("["), end.rfind("<"))
+    found = _BEGINNING.fullmatch(end, start) if start >= 0 else None
+    if found is None:
+        return 0
+    name = found["name"].upper()
+    known = name in FORMS if found["more"] else name in _BEGINNINGS[found["bracket"]]
+    return len(end) - start if known else 0
+
+
+def tells(beginning: str) -> bool:
+    """Whether the beginning of a marker says enough to be one, when a reply ends with it."""
+    found = _BEGINNING.fullmatch(beginning)
+    return found is not None and len(found["name"]) >= _TELLING

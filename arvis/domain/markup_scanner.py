@@ -1,0 +1,311 @@
+"""The one pass over what a model wrote: visible text on one side, tags on the other.
+
+It works on pieces as they stream in and never looks at a character more than a few times. Where a decision needs text that
+has not come yet, the scanner waits and gives nothing out; so pieces and whole texts come to the same.
+
+What it decides:
+- Tags do not nest: what stands in a tag is its body, whatever it looks like. Only an opening marker of the same name shows
+  that the tag before it was never closed; then that one is taken out and not told.
+- A block that is never closed takes the rest of the text with it.
+- In fenced code nothing is a tag. A fence begins and ends with lines of the *visible* text, an unclosed one never ends.
+- The text of a reply with metadata ends where a second block of metadata begins (behaviour 5.2).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from arvis.domain.markup_grammar import (
+    FORMS,
+    LINE_END_OR_MARKER,
+    LINE_END_OR_MARKERS_OF,
+    LONGEST_MARKER,
+    MARKER,
+    MARKERS_OF,
+    MESSAGE_MARK,
+    METADATA,
+    TOLD,
+    Form,
+    Marker,
+    take_apart,
+    tells,
+    unfinished,
+)
+from arvis.domain.markup_text import VisibleText, unfinished_lead
+
+#: Of one text, so many tags of so many bytes each are told.
+MOST_TAGS = 64
+MOST_BYTES = 8 * 1024
+
+_LEAD = rf"[^\S\n]*+(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
+_LEAD_HERE = re.compile(_LEAD)
+_LEAD_OF_LINE = re.compile(rf"(?<=\n){_LEAD}")
+_BLANKS = re.compile(r"[^\S\n]*+")
+_FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
+_CLOSING = re.compile(r"(?<![^\n])[^\S\n]*+(?P<run>`{3,}+|~{3,}+)[^\S\n]*+(?![^\n])")
+
+#: A fence of few lines, from end to end: what the three above say, at once.
+_WHOLE_FENCE = re.compile(
+    r"(?P<run>(?P<mark>[`~])(?P=mark){2,}+)(?P<rest>[^\n]*+)\n(?:[^\n]*+\n){0,100}?"
+    r"[^\S\n]*+(?P=run)(?P=mark)*+[^\S\n]*+(?=\n)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A tag as it stands. `name` in capitals; `argument` is what stands behind its colon. `problem` says why it must not
+    be carried out; then `body` is empty."""
+
+    name: str
+    argument: str
+    body: str
+    problem: str | None = None
+
+
+class _Ahead:
+    """The next match of a pattern in a text, looked for once however often it is asked for."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern = pattern
+        self._text = text
+        self._next = pattern.search(text)
+
+    def after(self, position: int) -> re.Match[str] | None:
+        """The first that begins at this position or later; positions never go back."""
+        if self._next and self._next.start() < position:
+            self._next = self._pattern.search(self._text, position)
+        return self._next
+
+
+class _Mode(Enum):
+    TEXT = "text"
+    FENCE_LINE = "the line that opens a fence"
+    CODE = "fenced code"
+    OVER = "the text is over"
+
+
+class Scanner:
+    """Feed it pieces, then close it; both give the visible text that has become certain. `tags` are those found so far."""
+
+    def __init__(self) -> None:
+        self.tags: list[Tag] = []
+        self._visible = VisibleText()
+        self._mode = _Mode.TEXT
+        self._rest = ""
+        self._awaited: re.Pattern[str] | None = None  # what must come before the rest can be read
+        self._pieces: list[str] = []  # that came meanwhile
+        self._seen = ""  # the end of the text in which the awaited was looked for
+        self._line: list[str] = []  # the line of code that is being read
+        self._run = ""  # the fence that is open
+        self._enveloped = False
+        self._final = False
+
+    def feed(self, piece: str) -> str:
+        if self._awaited is None:
+            self._read(self._rest + piece)
+            return self._visible.take()
+        self._pieces.append(piece)
+        self._seen += piece
+        if self._awaited.search(self._seen):
+            self._read(self._joined())
+        else:
+            self._seen = self._seen[-LONGEST_MARKER:]
+        return self._visible.take()
+
+    def close(self) -> str:
+        self._final = True
+        self._read(self._joined())
+        if self._mode in {_Mode.TEXT, _Mode.OVER}:
+            self._visible.end()
+        return self._visible.take()
+
+    def _joined(self) -> str:
+        text = "".join([self._rest, *self._pieces])
+        self._pieces.clear()
+        self._awaited = None
+        return text
+
+    def _read(self, text: str) -> None:
+        """As far as it can be read; what is left waits."""
+        position = 0
+        self._rest = ""
+        leads, markers = _Ahead(_LEAD_OF_LINE, text), _Ahead(MARKER, text)
+        while position < len(text) and not self._rest:
+            match self._mode:
+                case _Mode.TEXT:
+                    position = self._read_text(text, position, leads, markers)
+                case _Mode.FENCE_LINE:
+                    position = self._read_fence_line(text, position)
+                case _Mode.CODE:
+                    position = self._read_code(text, position)
+                case _Mode.OVER:
+                    return
+
+    # -- text ----------------------------------------------------------------------------------------------------------
+
+    def _read_text(self, text: str, position: int, leads: _Ahead, markers: _Ahead) -> int:
+        """Up to a fence or the end; the position from where on to go."""
+        while position < len(text):
+            if self._visible.blank and (here := _LEAD_HERE.match(text, position)):
+                self._visible.add(text[position : here.start("lead")])
+                position = here.end()
+                if here["lead"] != MESSAGE_MARK:
+                    position = self._open_fence(text, here.start("lead"))
+                    if self._mode is _Mode.FENCE_LINE:
+                        return position
+                continue
+            lead, marker = leads.after(position), markers.after(position)
+            if lead and (marker is None or lead.start() < marker.start()):
+                self._visible.add(text[position : lead.start()])
+                position = lead.start()
+            elif marker:
+                self._visible.add(text[position : marker.start()])
+                position = self._read_marker(text, marker)
+                if self._rest or self._mode is _Mode.OVER:
+                    return position
+            else:
+                self._read_end(text, position)
+                return len(text)
+        return position
+
+    def _read_end(self, text: str, position: int) -> None:
+        """Text without anything in it, but for what may begin at its end."""
+        end = len(text) - unfinished(text[max(position, len(text) - LONGEST_MARKER) :])
+        line = max(position, text.rfind("\n", position) + 1)
+        if line > position or self._visible.blank:
+            blanks = _BLANKS.match(text, line)
+            begun = blanks.end() if blanks else line
+            end = begun if unfinished_lead(text, begun) else end
+        if self._final:
+            end = end if tells(text[end:]) else len(text)
+        else:
+            self._rest = text[end:]
+        self._visible.add(text[position:end])
+
+    # -- tags ----------------------------------------------------------------------------------------------------------
+
+    def _read_marker(self, text: str, found: re.Match[str]) -> int:
+        """Take out what begins here; where the text goes on."""
+        marker = take_apart(found[0])
+        form = FORMS[marker.name]
+        if not marker.opens or form is Form.HULL:
+            end = found.end()
+        elif marker.name == METADATA and self._enveloped:
+            self._mode = _Mode.OVER
+            return len(text)
+        elif marker.closes:
+            end = self._tell(marker, "", found.end())
+        elif form is Form.BLOCK:
+            end = self._read_block(text, found, marker)
+        elif form is Form.LINE:
+            end = self._read_line(text, found, marker)
+        else:
+            end = self._read_alone(text, found, marker)
+        if not self._rest:
+            self._visible.seam()
+        return end
+
+    def _read_block(self, text: str, opening: re.Match[str], marker: Marker) -> int:
+        ending = self._find(MARKERS_OF[marker.name], text, opening)
+        if ending is None:
+            return len(text)
+        if take_apart(ending[0]).opens:
+            return ending.start()
+        return self._tell(marker, text[opening.end() : ending.start()], ending.end())
+
+    def _read_line(self, text: str, opening: re.Match[str], marker: Marker) -> int:
+        """To know whether it is closed takes the text up to the next marker of its name."""
+        ending = self._find(MARKERS_OF[marker.name], text, opening)
+        if self._rest:
+            return len(text)
+        if ending and not take_apart(ending[0]).opens:
+            return self._tell(marker, text[opening.end() : ending.start()], ending.end())
+        line_end = LINE_END_OR_MARKER.search(text, opening.end())
+        end = line_end.start() if line_end else len(text)
+        return self._tell(marker, text[opening.end() : end], end)
+
+    def _read_alone(self, text: str, opening: re.Match[str], marker: Marker) -> int:
+        ending = self._find(LINE_END_OR_MARKERS_OF[marker.name], text, opening)
+        if self._rest:
+            return len(text)
+        closed = ending is not None and ending[0] != "\n" and not take_apart(ending[0]).opens
+        return self._tell(marker, "", ending.end() if ending and closed else opening.end())
+
+    def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
+        """The end of a tag; when it may still come, the rest of the text waits for it."""
+        found = awaited.search(text, opening.end())
+        if found is None and not self._final:
+            self._rest = text[opening.start() :]
+            self._awaited = awaited
+            self._seen = text[max(opening.end(), len(text) - LONGEST_MARKER) :]
+        return found
+
+    def _tell(self, marker: Marker, body: str, end: int) -> int:
+        self._enveloped = self._enveloped or marker.name == METADATA
+        if marker.name in TOLD and len(self.tags) <= MOST_TAGS:
+            problem = None
+            if len(self.tags) == MOST_TAGS:
+                problem = f"this reply holds more than {MOST_TAGS} tags; this one and what follows it is left out"
+            elif len(body) > MOST_BYTES or len(body.encode("utf-8", "surrogatepass")) > MOST_BYTES:
+                problem = f"it is longer than {MOST_BYTES} bytes"
+            self.tags.append(Tag(marker.name, marker.argument, "" if problem else body.strip(), problem))
+        return end
+
+    # -- fenced code ---------------------------------------------------------------------------------------------------
+
+    def _open_fence(self, text: str, position: int) -> int:
+        """Past the fence if all of it is there, else to its line."""
+        whole = _WHOLE_FENCE.match(text, position)
+        if whole is None or whole["rest"].rstrip().endswith(whole["mark"] * 3):
+            self._mode = _Mode.FENCE_LINE
+            return position
+        self._visible.add_code(whole[0])
+        return whole.end()
+
+    def _read_fence_line(self, text: str, position: int) -> int:
+        """A line such as ```` ```code``` ```` opens nothing."""
+        end = text.find("\n", position)
+        if end < 0:
+            return self._keep_line(text, position)
+        self._visible.add_code(text[position:end])
+        fence = _FENCE.fullmatch("".join([*self._line, text[position:end]]))
+        assert fence is not None  # noqa: S101 the mode begins with it
+        self._line.clear()
+        mark, rest = fence["run"][0], fence["rest"].rstrip()
+        if rest.endswith(mark * 3):
+            self._mode = _Mode.TEXT
+            return end
+        self._run = fence["run"]
+        self._mode = _Mode.CODE
+        self._visible.add_code("\n")
+        return end + 1
+
+    def _read_code(self, text: str, position: int) -> int:
+        if self._line:
+            end = text.find("\n", position)
+            if end < 0:
+                return self._keep_line(text, position)
+            closing = _CLOSING.fullmatch("".join([*self._line, text[position:end]]))
+            self._line.clear()
+            self._visible.add_code(text[position:end])
+            if closing and closing["run"].startswith(self._run):
+                self._mode = _Mode.TEXT
+                return end
+            position = end
+        for closing in _CLOSING.finditer(text, position):
+            end = closing.end()
+            if end < len(text) and closing["run"].startswith(self._run):
+                self._visible.add_code(text[position:end])
+                self._mode = _Mode.TEXT
+                return end
+        last = text.rfind("\n", position) + 1
+        self._visible.add_code(text[position:last])
+        return self._keep_line(text, max(last, position))
+
+    def _keep_line(self, text: str, position: int) -> int:
+        if position < len(text):
+            self._visible.add_code(text[position:])
+            self._line.append(text[position:])
+        return len(text)

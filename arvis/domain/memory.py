@@ -1,0 +1,102 @@
+"""What an agent keeps of people and places: facts and state keys (behaviour.md 1.7, reliability.md T8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, Taint
+
+#: The scope of what an agent may know wherever it talks; only the API and the command line write there.
+EVERYWHERE = "agent"
+
+
+class Category(StrEnum):
+    USER_PREFERENCE = "user_preference"
+    PROJECT_CONTEXT = "project_context"
+    LEARNED_PATTERN = "learned_pattern"
+    IMPORTANT_EVENT = "important_event"
+    STICKY = "sticky"
+
+
+class FactStatus(StrEnum):
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+    FADED = "faded"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """`number` counts the facts of the house. Confidence in thousandths; times in ms. Only a fact without taint may stand
+    among the instructions of a prompt."""
+
+    id: str
+    number: int
+    agent_id: str
+    scope: str
+    category: Category
+    content: str
+    taint: Taint
+    author_id: str | None
+    message_id: str | None
+    execution_id: str | None
+    confidence: int
+    status: FactStatus
+    superseded_by: str | None
+    accessed_at: int
+    access_count: int
+    expires_at: int | None
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewFact:
+    """A fact to keep. `expires_at` in ms; None: as its category says."""
+
+    agent_id: str
+    scope: str
+    category: Category
+    content: str
+    taint: Taint = CLEAN
+    author_id: str | None = None
+    message_id: str | None = None
+    execution_id: str | None = None
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A value under a key, of one scope; `updated_at` in ms."""
+
+    agent_id: str
+    scope: str
+    key: str
+    value: str
+    taint: Taint
+    author_id: str | None
+    message_id: str | None
+    updated_at: int
+
+
+def room_scope(address: Address) -> str:
+    return f"room:{address.platform}:{address.connector}:{address.channel}:{address.thread}"
+
+
+def principal_scope(principal_id: str) -> str:
+    return f"principal:{principal_id}"
+
+
+def scope_for(category: Category | None, address: Address, principal_id: str | None, *, direct: bool) -> str:
+    """Where something learnt in a turn belongs: a preference to the person, everything else to the room; in a talk
+    between two everything to the person. `category` None: a state key."""
+    personal = direct or category is Category.USER_PREFERENCE
+    return principal_scope(principal_id) if personal and principal_id else room_scope(address)
+
+
+def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
+    """What may be recalled in a turn: of this person, of this room, and what holds everywhere."""
+    personal = (principal_scope(principal_id),) if principal_id else ()
+    return (*personal, room_scope(address), EVERYWHERE)

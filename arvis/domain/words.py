@@ -1,0 +1,113 @@
+"""Cuts text into the words that a search finds it by, the same for both databases and every language (docs/adr/0018).
+
+Words are folded: neither case nor the width of letters counts, and what cannot be seen (joiners, soft hyphens) is left
+out. Where a script puts no blanks between words, each letter and each two neighbours are a word.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from enum import Enum
+from itertools import groupby, pairwise
+
+from arvis.domain.text import storable
+
+#: Letters of a text that count, words that a search asks for, letters of a word.
+_MOST_TEXT = 4_000
+_MOST_ASKED = 64
+_MOST_LETTERS = 64
+
+#: Thai and Lao, Myanmar, Hangul, Khmer, kana, Han. Hangul has blanks, but its particles cling to the words before them.
+_DENSE = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x1780, 0x17FF),
+    (0x3005, 0x3007),
+    (0x3040, 0x30FF),
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xA9E0, 0xA9FF),
+    (0xAA60, 0xAA7F),
+    (0xAC00, 0xD7A3),
+    (0x20000, 0x3FFFF),
+)
+_FIRST_DENSE = _DENSE[0][0]
+#: Arabic's stretched line, and what chooses how the character before it looks.
+_UNSEEN = frozenset("ـ\N{VARIATION SELECTOR-15}\N{VARIATION SELECTOR-16}")
+#: What a word may end with besides letters: `c++`, `c#`.
+_TAIL = "+#"
+
+
+class _Kind(Enum):
+    GAP = 0
+    SPELLED = 1
+    DENSE = 2
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in their order, as often as they occur. `node.js` is `node`, `js` and `node.js`."""
+    return [word for chunk in _folded(text).split() for word in _words(chunk)]
+
+
+def asked_words(text: str) -> list[str]:
+    """What to look for when somebody asks with this text: each word once. Single letters of dense scripts, which are
+    everywhere, only where one stands alone."""
+    words = [word for chunk in _folded(text).split() for word in _words(chunk, asked=True)]
+    return list(dict.fromkeys(words))[:_MOST_ASKED]
+
+
+def _folded(text: str) -> str:
+    normal = unicodedata.normalize("NFKC", storable(text[:_MOST_TEXT])).casefold()
+    seen = "".join(letter for letter in unicodedata.normalize("NFKC", normal) if not _unseen(letter))
+    return seen.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def _unseen(letter: str) -> bool:
+    return not letter.isascii() and (letter in _UNSEEN or unicodedata.category(letter) == "Cf")
+
+
+def _words(chunk: str, *, asked: bool = False) -> Iterator[str]:
+    """The words of a piece of text without blanks, and the piece itself where it is more than one word."""
+    runs = [(kind, "".join(run)) for kind, run in groupby(chunk, _kind) if kind is not _Kind.GAP]
+    for kind, run in runs:
+        if kind is _Kind.DENSE:
+            yield from _dense_words(run, asked=asked)
+        else:
+            yield run[:_MOST_LETTERS]
+    whole = _trimmed(chunk)
+    if len(whole) <= _MOST_LETTERS and runs and all(kind is _Kind.SPELLED and run != whole for kind, run in runs):
+        yield whole
+
+
+def _dense_words(run: str, *, asked: bool) -> Iterator[str]:
+    if not asked or len(run) == 1:
+        yield from run
+    for one, next_one in pairwise(run):
+        yield one + next_one
+
+
+def _trimmed(chunk: str) -> str:
+    """Without the quotes, brackets and full stops around it."""
+    start, end = 0, len(chunk)
+    while start < end and _kind(chunk[start]) is _Kind.GAP:
+        start += 1
+    while end > start and chunk[end - 1] not in _TAIL and _kind(chunk[end - 1]) is _Kind.GAP:
+        end -= 1
+    return chunk[start:end]
+
+
+def _kind(letter: str) -> _Kind:
+    if letter.isalnum() and letter < chr(_FIRST_DENSE):
+        return _Kind.SPELLED
+    if letter.isascii():
+        return _Kind.GAP
+    category = unicodedata.category(letter)
+    if category == "So" or (category != "Zs" and _is_dense(ord(letter))):
+        return _Kind.DENSE
+    return _Kind.SPELLED if category[0] in "LNM" and category != "Me" else _Kind.GAP
+
+
+def _is_dense(code: int) -> bool:
+    return any(first <= code <= last for first, last in _DENSE)

@@ -1,0 +1,191 @@
+"""What a person has to say yes to first: a question with the exact change, in an execution of its own.
+
+The yes counts for what was shown and for nothing else: for the same proposal, while what it changes is still as it was
+shown, and within the rights that the asker and the agent have by then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from arvis.agents import saying
+from arvis.agents.asking import change_question, verdict_of
+from arvis.domain.agents import Agent
+from arvis.domain.effects import EffectResult, Outcome, Proposal
+from arvis.domain.errors import UsageError
+from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.jobs import NewJob, Priority
+from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, taint_of, taint_text
+from arvis.effects.changes import changes_of
+from arvis.effects.gate import judge
+from arvis.effects.performing import note, perform
+from arvis.effects.report import report
+from arvis.effects.situation import Limits, Situation
+from arvis.effects.verdict import Verdict
+from arvis.effects.words import not_done, wish
+from arvis.graph import lifecycle
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, End, Graph, Pause
+from arvis.ports.store import Transaction
+
+GRAPH = "proposal"
+APPROVE, REJECT = "approve", "reject"
+
+
+def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
+    """Asks once, and ends with what was decided: `{"decision", "by", …}`."""
+
+    async def ask(context: NodeContext) -> Decision:
+        if context.answer is None:
+            until = context.now() + deadline_ms
+            return Pause(WaitKind.APPROVAL, context.state["question"], until=until, choices=(APPROVE, REJECT))
+        given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=on_expiry)
+        return End({**given, "by": context.answer.by})
+
+    return Graph(name=GRAPH, start="ask", nodes={"ask": ask}, edges={})
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    """Let a person be asked; the question itself is put together here, from what is true now. What cannot be shown whole
+    is not asked, but refused."""
+    try:
+        changes = changes_of(tx, proposal)
+    except UsageError as error:
+        return not_done(proposal, Outcome.FAILED, error.code, error.what)
+    question = _question(proposal, changes, situation)
+    if question is None:
+        return not_done(proposal, Outcome.REFUSED, "too_long", "it is too long to be shown to a person")
+    state = {
+        "question": question,
+        "digest": _digest(changes),
+        "proposal": proposal.to_json(),
+        "from": _saved(situation),
+    }
+    execution_id = tx.new_id()
+    lane = f"execution:{execution_id}"
+    # More urgent than a turn: it calls no model, and people wait for it.
+    priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
+    lifecycle.begin(tx, execution_id, GRAPH, state, lane=lane, priority=priority, principal_id=principal_id, now=now)
+    tx.jobs.add(NewJob.advance(execution_id, lane, priority, principal_id=principal_id), now)
+    return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
+
+
+def tell(tx: Transaction, execution: Execution, now: int) -> None:
+    """Show the open question in the place where the change was asked for. In the commit that sends it to sleep."""
+    asked_in = tx.messages.get(execution.state["from"]["message"] or "")
+    if asked_in is not None:
+        saying.show_questions(tx, execution, like=asked_in, now=now)
+
+
+def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits, zone: str = "UTC") -> EffectResult:
+    """Do what was allowed, or say that it was not; in the commit that ends the execution."""
+    proposal, verdict = Proposal.from_json(execution.state["proposal"]), execution.result
+    situation = _situation(tx, execution, limits, zone)
+    if situation is None:
+        return not_done(proposal, Outcome.FAILED, "gone", "the agent or the conversation is gone")
+    if verdict.get("decision") == APPROVE:
+        result = _perform(tx, proposal, situation, execution, now)
+    else:
+        result = not_done(proposal, Outcome.REFUSED, _why(verdict), _by(tx, verdict, "said no"))
+    if result.outcome is Outcome.DONE:
+        done = result.report or "remembered it"
+        result = replace(result, report=f"{done} ({_by(tx, verdict, 'said yes')})")
+    note(tx, result, situation, now)
+    _announce(tx, result, situation, now)
+    return result
+
+
+def _perform(tx: Transaction, proposal: Proposal, situation: Situation, execution: Execution, now: int) -> EffectResult:
+    against: Verdict = judge(tx, proposal, situation, now, confirmed=True)
+    if against.outcome is not None:
+        return not_done(proposal, against.outcome, against.reason, against.words)
+    if not _stands(tx, proposal, execution.state["digest"]):
+        return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
+    # A person has read it and said yes: from now on it is their word.
+    return perform(tx, proposal, replace(situation, taint=CLEAN), now)
+
+
+def _stands(tx: Transaction, proposal: Proposal, digest: str) -> bool:
+    """Whether what would be changed is still as it was shown."""
+    try:
+        return _digest(changes_of(tx, proposal)) == digest
+    except UsageError:
+        return False
+
+
+def _announce(tx: Transaction, result: EffectResult, situation: Situation, now: int) -> None:
+    asked_in = tx.messages.get(situation.message_id or "")
+    text = report([result])
+    if asked_in is not None:
+        saying.notice(tx, like=asked_in, text=text, priority=Priority.OWNER, now=now)
+
+
+# -- what is kept of the turn that asked -------------------------------------------------------------------
+
+
+def _saved(situation: Situation) -> dict[str, Any]:
+    """Under one key, because an execution with a conversation of its own is a turn."""
+    return {
+        "agent": situation.agent.id,
+        "principal": situation.principal.id if situation.principal is not None else None,
+        "address": situation.address.to_json(),
+        "conversation": situation.conversation.id,
+        "execution": situation.execution.id,
+        "message": situation.message_id,
+        "taint": taint_text(situation.taint),
+    }
+
+
+def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str) -> Situation | None:
+    """The same as it is now, in the name of the turn that asked while that is known; None when the agent or the
+    conversation is gone."""
+    saved = execution.state["from"]
+    agent, conversation = tx.agents.get(saved["agent"]), tx.conversations.get(saved["conversation"])
+    if agent is None or conversation is None:
+        return None
+    return Situation(
+        agent=agent,
+        principal=tx.principals.get(saved["principal"] or ""),
+        taint=taint_of(saved["taint"]),
+        address=Address.from_json(saved["address"]),
+        conversation=conversation,
+        execution=tx.executions.get(saved["execution"]) or execution,
+        message_id=saved["message"],
+        limits=limits,
+        zone=zone,
+    )
+
+
+# -- words -------------------------------------------------------------------------------------------------
+
+
+def _question(proposal: Proposal, changes: list[str], situation: Situation) -> str | None:
+    agent: Agent = situation.agent
+    person = situation.principal
+    return change_question(
+        wish(proposal),
+        changes,
+        agent=agent.name,
+        asker=person.name if person is not None else "nobody",
+        user_id=person.id if person is not None else "unknown",
+        sources=sorted(situation.taint),
+    )
+
+
+def _digest(changes: list[str]) -> str:
+    return hashlib.sha256("\n".join(changes).encode()).hexdigest()[:32]
+
+
+def _why(verdict: dict[str, Any]) -> str:
+    return "expired" if verdict.get("by") == "nobody" else "rejected"
+
+
+def _by(tx: Transaction, verdict: dict[str, Any], said: str) -> str:
+    person = tx.principals.get(verdict.get("by") or "")
+    return f"{person.name} {said}" if person is not None else "nobody answered in time"

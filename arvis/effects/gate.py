@@ -1,0 +1,158 @@
+"""The one gate before everything that a model asks for by a tag (reliability.md T2, T5, T7, T8).
+
+What may be done is what the agent's role, the person's rights, the sources of the answer and the quota all allow. It is
+one table; nothing is done by tag that does not stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from arvis.domain.agents import CONDUCTOR, HARMLESS_TOOLS, AgentStatus
+from arvis.domain.effects import EffectKind, Outcome, Proposal
+from arvis.domain.memory import Category
+from arvis.domain.messages import PrincipalRole
+from arvis.effects.lineage import judge_delegation
+from arvis.effects.situation import Situation
+from arvis.effects.verdict import ALLOWED, Verdict, asked, refused
+from arvis.ports.store import Transaction
+
+DAY_MS = 86_400_000
+#: A person is shown so many questions about one answer.
+QUESTIONS = 5
+
+_Roles = Collection[PrincipalRole | None]
+_EVERYBODY: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER, None})
+_OPERATORS: _Roles = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+_OWNERS: _Roles = frozenset({PrincipalRole.OWNER})
+
+# When a person has to say yes before it is done.
+_NEVER, _TAINTED, _ALWAYS = "never", "tainted", "always"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who may: which agents (`conductor`: no other), in the name of whom; and when a person is asked first."""
+
+    conductor: bool
+    people: _Roles
+    asks: str
+
+
+RULES = {
+    #                            conductor  people       asks
+    EffectKind.REMEMBER: Rule(False, _EVERYBODY, _NEVER),
+    EffectKind.STATE: Rule(False, _EVERYBODY, _NEVER),
+    EffectKind.DELEGATE: Rule(False, _EVERYBODY, _NEVER),
+    EffectKind.CREATE_AGENT: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.UPDATE_AGENT: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.PAUSE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
+    EffectKind.DELETE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
+    EffectKind.CREATE_CRON: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.UPDATE_CRON: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.DELETE_CRON: Rule(True, _OPERATORS, _ALWAYS),
+    EffectKind.CREATE_HEARTBEAT: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.UPDATE_HEARTBEAT: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.DELETE_HEARTBEAT: Rule(True, _OPERATORS, _ALWAYS),
+    EffectKind.CREATE_CLIENT: Rule(True, _OWNERS, _TAINTED),
+    EffectKind.LIST_AGENTS: Rule(True, _OPERATORS, _NEVER),
+    EffectKind.LIST_CRONS: Rule(True, _OPERATORS, _NEVER),
+    EffectKind.LIST_HEARTBEATS: Rule(True, _OPERATORS, _NEVER),
+    EffectKind.LIST_CLIENTS: Rule(True, _OWNERS, _NEVER),
+}
+
+_CHANGES_AGENT = frozenset({EffectKind.UPDATE_AGENT, EffectKind.PAUSE_AGENT, EffectKind.DELETE_AGENT})
+_WRITES_AGENT = frozenset({EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT})
+_NOTES = frozenset({EffectKind.REMEMBER, EffectKind.STATE})
+
+
+def judge(tx: Transaction, proposal: Proposal, situation: Situation, now: int, *, confirmed: bool = False) -> Verdict:
+    """Whether this may be done, must be asked about, or not. `confirmed`: a person has said yes to exactly this; then
+    everything else still counts, as it stands now."""
+    against = next(_objections(tx, proposal, situation, now), None)
+    if against is not None:
+        return against
+    return ALLOWED if confirmed else _question(tx, proposal, situation)
+
+
+def _objections(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Iterator[Verdict]:
+    rule = RULES[proposal.kind]
+    if rule.conductor and not situation.agent.is_conductor:
+        yield refused("not_conductor", "only a conductor may do that")
+    if proposal.kind not in _NOTES and not situation.agent.active:
+        yield refused("paused", "this agent is paused")
+    if situation.role not in rule.people:
+        yield refused("no_right", "this person may not do that")
+    if proposal.problem is not None:
+        yield Verdict(Outcome.FAILED, "unreadable", proposal.problem)
+    yield from _about_agents(tx, proposal, situation)
+    yield from _quota(tx, proposal, situation, now)
+    if proposal.kind is EffectKind.DELEGATE and (verdict := judge_delegation(tx, proposal.subject, situation)).outcome:
+        yield verdict
+
+
+def _about_agents(tx: Transaction, proposal: Proposal, situation: Situation) -> Iterator[Verdict]:
+    """No tag touches a conductor, makes one, or gives an agent more than its author may give."""
+    if proposal.kind in _CHANGES_AGENT and _is_conductor(tx, proposal.subject):
+        yield refused("conductor", "a conductor is not changed by tags")
+    if proposal.kind not in _WRITES_AGENT:
+        return
+    if str(proposal.fields.get("role", "")).strip().casefold() == CONDUCTOR:
+        yield refused("conductor", "no tag makes a conductor")
+    if _new_tools(tx, proposal) and situation.role is not PrincipalRole.OWNER:
+        yield refused("tools", "only an owner gives such tools to an agent")
+
+
+def _quota(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Iterator[Verdict]:
+    """Of what is counted nowhere else; schedules are counted where they are written."""
+    limits, kind = situation.limits, proposal.kind
+    if kind in _NOTES and _done(tx, situation, _NOTES) >= limits.notes_per_reply:
+        yield refused("too_many", f"an answer keeps {limits.notes_per_reply} things at most")
+    by_day = {EffectKind.CREATE_AGENT: limits.agents_per_day, EffectKind.CREATE_CLIENT: limits.clients_per_day}
+    if kind in by_day and tx.audit.count(situation.by_id, kind, now - DAY_MS) >= by_day[kind]:
+        yield refused("too_many", f"{by_day[kind]} a day is the most")
+
+
+def _question(tx: Transaction, proposal: Proposal, situation: Situation) -> Verdict:
+    """Whether a person has to say yes first, and may still be asked."""
+    reason = _why_asked(tx, proposal, situation)
+    if reason is None:
+        return ALLOWED
+    entries = tx.audit.of_execution(situation.execution.id)
+    if sum(entry.outcome is Outcome.ASKED for entry in entries) >= QUESTIONS:
+        return refused("too_many_questions", "this answer asks for too much at once")
+    return asked(reason)
+
+
+def _why_asked(tx: Transaction, proposal: Proposal, situation: Situation) -> str | None:
+    asks = RULES[proposal.kind].asks
+    if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
+        asks = _TAINTED  # what is sticky stands among the instructions of every prompt
+    if asks == _ALWAYS:
+        return "confirmation"
+    if asks == _TAINTED and situation.taint:
+        return "tainted"
+    if proposal.kind in _WRITES_AGENT and _new_tools(tx, proposal):
+        return "tools"
+    if proposal.fields.get("status", AgentStatus.ACTIVE) != AgentStatus.ACTIVE:
+        return "confirmation"  # a pause by another name
+    return None
+
+
+def _is_conductor(tx: Transaction, slug: str) -> bool:
+    agent = tx.agents.by_slug(slug)
+    return slug == CONDUCTOR or (agent is not None and agent.is_conductor)
+
+
+def _new_tools(tx: Transaction, proposal: Proposal) -> frozenset[str]:
+    """What an agent would get that reaches further than looking things up."""
+    given = proposal.fields.get("tools") or ()
+    wanted = given if isinstance(given, list | tuple) else (given,)
+    known = tx.agents.by_slug(proposal.subject) if proposal.kind is EffectKind.UPDATE_AGENT else None
+    return frozenset(map(str, wanted)) - HARMLESS_TOOLS - frozenset(known.tools if known else ())
+
+
+def _done(tx: Transaction, situation: Situation, kinds: Collection[EffectKind]) -> int:
+    entries = tx.audit.of_execution(situation.execution.id)
+    return sum(entry.proposal.kind in kinds and entry.outcome is Outcome.DONE for entry in entries)

@@ -1,0 +1,60 @@
+"""Facts and states that an agent keeps of what was said: never wider than the person or the room it was said in."""
+
+from __future__ import annotations
+
+from arvis.domain.effects import EffectKind, EffectResult, Proposal
+from arvis.domain.errors import Unprocessable
+from arvis.domain.memory import Category, NewFact, State, scope_for
+from arvis.effects.situation import Situation
+from arvis.effects.words import done
+from arvis.memory import Refused, Remembered, put_state, remember
+from arvis.ports.store import Transaction
+
+
+def apply_note(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
+    """Keep it with all that it was written from: only what is clean, or what a person confirmed, ever stands among the
+    instructions of a prompt."""
+    keep = _put_state if proposal.kind is EffectKind.STATE else _remember
+    kept = keep(tx, proposal, situation, now)
+    if isinstance(kept, Refused):
+        raise Unprocessable(kept.problem, fix=kept.fix)
+    return done(proposal, "")
+
+
+def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Remembered | Refused:
+    if proposal.subject not in set(Category):
+        raise Unprocessable(f"`{proposal.subject}` is no category")
+    category = Category(proposal.subject)
+    fact = NewFact(
+        agent_id=situation.agent.id,
+        scope=_scope(situation, category),
+        category=category,
+        content=str(proposal.fields["text"]),
+        taint=situation.taint,
+        author_id=_author(situation),
+        message_id=situation.message_id,
+        execution_id=situation.execution.id,
+    )
+    return remember(tx, fact, by_id=situation.by_id, now=now)
+
+
+def _put_state(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> State | Refused:
+    state = State(
+        agent_id=situation.agent.id,
+        scope=_scope(situation, None),
+        key=proposal.subject,
+        value=str(proposal.fields["text"]),
+        taint=situation.taint,
+        author_id=_author(situation),
+        message_id=situation.message_id,
+        updated_at=now,
+    )
+    return put_state(tx, state)
+
+
+def _scope(situation: Situation, category: Category | None) -> str:
+    return scope_for(category, situation.address, _author(situation), direct=situation.conversation.direct)
+
+
+def _author(situation: Situation) -> str | None:
+    return situation.principal.id if situation.principal is not None else None

@@ -1,0 +1,221 @@
+"""Keeps what agents are told: each fact once, the newest word of it, and nothing lost on the way (behaviour.md 1.7).
+
+What a tainted turn says stands beside what people vouch for, never in its place (reliability.md T8). Every function is a
+script of a transaction; what may be kept of whom is decided by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.taint import CLEAN
+from arvis.domain.text import storable
+from arvis.memory.likeness import Likeness, Wording, likeness
+from arvis.memory.telling import brief
+from arvis.ports.memory import FactChange
+from arvis.ports.store import Transaction
+
+#: Letters of a fact and of a state's value; facts and keys of one agent and scope.
+MOST_LETTERS = 2_000
+MOST_FACTS = 500
+MOST_KEYS = 200
+KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
+
+#: Who does what nobody asked for.
+ARVIS = "arvis"
+
+_SURE = 1000
+
+
+class Kept(StrEnum):
+    """What became of a fact that was told: `refreshed` means that it was known."""
+
+    ADDED = "added"
+    REFRESHED = "refreshed"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """`fact` is what is kept now; `old` what it took the place of, or what was known already."""
+
+    kind: Kept
+    fact: Fact
+    old: Fact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It cannot be kept: why, and what to do instead."""
+
+    problem: str
+    fix: str
+
+
+def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
+    """Keep a fact, or what it is news about gives way, or what is known is refreshed."""
+    new = replace(new, content=storable(new.content).strip())
+    known = tx.facts.of(new.agent_id, [new.scope], limit=2 * MOST_FACTS)
+    if not 0 < len(new.content) <= MOST_LETTERS:
+        return _wrong_length("A fact")
+    old, like = _nearest(new, [fact for fact in known if _may_yield(fact, new, now)])
+    if old is None or like is None:
+        return _add(tx, new, known, by_id=by_id, now=now)
+    if like.same and bool(old.taint) == bool(new.taint):
+        return _refresh(tx, old, new, by_id=by_id, now=now)
+    return _supersede(tx, old, new, by_id=by_id, now=now)
+
+
+def forget(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
+    """Delete a fact; None when there is no such fact any more."""
+    fact = tx.facts.get(fact_id)
+    if fact is None or fact.status is FactStatus.DELETED:
+        return None
+    return _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now)
+
+
+def fade(tx: Transaction, fact: Fact, now: int) -> None:
+    """Nobody needs it any more."""
+    _end(tx, fact, FactStatus.FADED, by_id=ARVIS, now=now)
+
+
+def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
+    """Somebody vouches for an active fact: its taint is gone. None when there is no such fact."""
+    fact = tx.facts.get(fact_id)
+    if fact is None or fact.status is not FactStatus.ACTIVE:
+        return None
+    if not fact.taint:
+        return fact
+    tx.facts.note(fact, "confirmed", by_id=by_id, now=now)
+    return _put(tx, replace(fact, taint=CLEAN), now)
+
+
+def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, now: int) -> str | None:
+    """Take back the newest change of these scopes; what was taken back in words, None when there is nothing."""
+    change = tx.facts.last_change(agent_id, scopes)
+    fact = None if change is None else tx.facts.get(change.fact_id)
+    if change is None or fact is None:
+        return None
+    return _take_back(tx, change, fact, by_id=by_id, now=now)
+
+
+def put_state(tx: Transaction, state: State) -> State | Refused:
+    """Keep a value under a key. A tainted value takes no place of one that somebody vouches for."""
+    state = replace(state, value=storable(state.value).strip())
+    if not KEY.fullmatch(state.key):
+        return Refused("A state key is 1 to 64 letters, digits, dots, - and _.", "Use another key.")
+    if len(state.value) > MOST_LETTERS:
+        return _wrong_length("A value")
+    before = tx.states.get(state.agent_id, state.scope, state.key)
+    if before is not None and state.taint and not before.taint:
+        return Refused(
+            f"`{state.key}` was set by somebody's own word, and this value comes from elsewhere.",
+            "Say it yourself, or use another key.",
+        )
+    if before is None and tx.states.count(state.agent_id, state.scope) >= MOST_KEYS:
+        return Refused(f"There are {MOST_KEYS} state keys already.", "Use one of them again.")
+    tx.states.put(state)
+    return state
+
+
+def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
+    """Whether a known fact may be one with the new one, or give way to it."""
+    return (
+        fact.category in {new.category, Category.STICKY}
+        and (bool(fact.taint) or not new.taint)
+        and (fact.expires_at is None or fact.expires_at > now)
+    )
+
+
+def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Likeness] | tuple[None, None]:
+    """The fact that says the same, else the one that the new one is the clearest news about."""
+    wording = Wording.of(new.content)
+    alike = [(fact, like) for fact in known if (like := likeness(wording, Wording.of(fact.content))) is not None]
+    return min(alike, key=lambda pair: (not pair[1].same, pair[1].differing, pair[0].number), default=(None, None))
+
+
+def _add(tx: Transaction, new: NewFact, known: Sequence[Fact], *, by_id: str, now: int) -> Remembered | Refused:
+    """Where there is no room, the facts that are trusted least and were used longest ago fade."""
+    # They come the most trusted first.
+    weak = [fact for fact in reversed(known) if fact.category is not Category.STICKY]
+    too_many = len(known) + 1 - MOST_FACTS
+    if too_many > len(weak):
+        return Refused(f"{MOST_FACTS} sticky facts are kept here already.", "Delete some of them.")
+    fact = tx.facts.add(new, now)
+    tx.facts.note(fact, "added", by_id=by_id, now=now)
+    for weakest in weak[: max(0, too_many)]:
+        fade(tx, weakest, now)
+    return Remembered(Kept.ADDED, fact)
+
+
+def _refresh(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
+    """It is as sure as on the first day, and keeps whatever it was tainted with."""
+    tx.facts.note(old, "refreshed", by_id=by_id, now=now)
+    lasting = old.expires_at is None or new.expires_at is None
+    fresh = replace(
+        old,
+        confidence=_SURE,
+        accessed_at=now,
+        taint=old.taint | new.taint,
+        expires_at=None if lasting else max(old.expires_at or 0, new.expires_at or 0),
+    )
+    return Remembered(Kept.REFRESHED, _put(tx, fresh, now), old)
+
+
+def _supersede(tx: Transaction, old: Fact, new: NewFact, *, by_id: str, now: int) -> Remembered:
+    """What takes the place of something sticky is sticky, too."""
+    sticky = old.category is Category.STICKY
+    fact = tx.facts.add(replace(new, category=Category.STICKY) if sticky else new, now)
+    tx.facts.note(fact, "added", by_id=by_id, now=now)
+    tx.facts.note(old, "superseded", by_id=by_id, now=now, other_id=fact.id)
+    old = _put(tx, replace(old, status=FactStatus.SUPERSEDED, superseded_by=fact.id), now)
+    return Remembered(Kept.SUPERSEDED, fact, old)
+
+
+def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, now: int) -> str:
+    match change.change:
+        case "added":
+            _end(tx, fact, FactStatus.DELETED, by_id=by_id, now=now, undoes=change.id)
+            return f"Forgotten again: {brief(fact.content)}"
+        case "confirmed":
+            tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
+            _put(tx, replace(fact, taint=change.taint), now)
+            return f"Unconfirmed again: {brief(fact.content)}"
+        case "superseded":
+            return _bring_back(tx, change, fact, by_id=by_id, now=now)
+        case _:
+            tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
+            status = FactStatus.ACTIVE if fact.superseded_by is None else FactStatus.SUPERSEDED
+            _put(tx, replace(fact, status=status), now)
+            return f"Remembered again: {brief(fact.content)}"
+
+
+def _bring_back(tx: Transaction, change: FactChange, old: Fact, *, by_id: str, now: int) -> str:
+    """The old fact returns, and the one that took its place goes, as if it had never been added."""
+    tx.facts.note(old, "restored", by_id=by_id, now=now, undoes=change.id)
+    _put(tx, replace(old, status=FactStatus.ACTIVE, superseded_by=None), now)
+    told = f"Remembered again: {brief(old.content)}"
+    new = tx.facts.get(change.other_id or "")
+    if new is None or new.status is not FactStatus.ACTIVE:
+        return told
+    added = next(iter(tx.facts.changes(new.id, limit=1)), None)
+    _end(tx, new, FactStatus.DELETED, by_id=by_id, now=now, undoes=added.id if added else None)
+    return f"{told} (instead of: {brief(new.content)})"
+
+
+def _end(tx: Transaction, fact: Fact, status: FactStatus, *, by_id: str, now: int, undoes: str | None = None) -> Fact:
+    tx.facts.note(fact, str(status), by_id=by_id, now=now, undoes=undoes)
+    return _put(tx, replace(fact, status=status), now)
+
+
+def _put(tx: Transaction, fact: Fact, now: int) -> Fact:
+    tx.facts.update(fact, now)
+    return replace(fact, updated_at=now)
+
+
+def _wrong_length(what: str) -> Refused:
+    return Refused(f"{what} has 1 to {MOST_LETTERS} characters.", "Say it in fewer words.")

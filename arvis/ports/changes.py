@@ -1,0 +1,80 @@
+"""The repositories of what models changed, and of what is to happen later: audit, schedules, delegations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from arvis.domain.effects import AuditEntry, EffectKind
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.ports.pages import Page
+
+
+class Audit(Protocol):
+    """Append-only."""
+
+    def add(self, entry: AuditEntry) -> None: ...
+
+    def of_execution(self, execution_id: str) -> list[AuditEntry]: ...
+
+    def count(self, principal_id: str, kind: EffectKind, since: int) -> int:
+        """How many effects of this kind were done for this person since a time."""
+        ...
+
+
+class Schedules(Protocol):
+    def get(self, schedule_id: str) -> Schedule | None: ...
+
+    def add(self, schedule: Schedule) -> None: ...
+
+    def update(self, schedule: Schedule, now: int) -> None: ...
+
+    def remove(self, schedule_id: str) -> bool: ...
+
+    def of_agent(self, agent_id: str, kind: ScheduleKind | None = None) -> list[Schedule]:
+        """In the order in which they were made, at most 100."""
+        ...
+
+    def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """A turn that an agent gave to another one (`kind` task) or that tells it of the answer (`report`). `path` are the ids
+    of the agents from the root on, this one's own last; times in ms."""
+
+    execution_id: str
+    root_id: str
+    parent_id: str
+    agent_id: str
+    depth: int
+    path: tuple[str, ...]
+    kind: str
+    created_at: int
+
+
+class Delegations(Protocol):
+    def add(self, delegation: Delegation) -> None: ...
+
+    def get(self, execution_id: str) -> Delegation | None: ...
+
+    def count_of_root(self, root_id: str) -> int: ...
+
+
+class ChangeInsights(Protocol):
+    async def audit(
+        self, *, agent: str | None, kind: str | None, outcome: str | None, limit: int, cursor: str | None
+    ) -> Page[AuditEntry]:
+        """Newest first. `agent` is an id or a slug."""
+        ...
+
+    async def delegations(self, root_id: str) -> Sequence[Delegation]: ...
+
+
+class ScheduleInsights(Protocol):
+    async def schedules(
+        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Schedule]:
+        """Newest first. `agent` is an id or a slug."""
+        ...

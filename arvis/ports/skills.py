@@ -1,0 +1,40 @@
+"""The repository of skills that were brought in from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSkill:
+    """`text` is the whole Markdown file with its front matter, `source` the address it came from, or `text`. Times in
+    ms."""
+
+    slug: str
+    text: str
+    source: str
+    by_id: str
+    created_at: int
+    updated_at: int
+
+
+class Skills(Protocol):
+    def all(self) -> Sequence[StoredSkill]:
+        """In the order of their slugs."""
+        ...
+
+    def stamps(self) -> Mapping[str, int]:
+        """When each was last brought in: cheap to ask whether something changed."""
+        ...
+
+    def get(self, slug: str) -> StoredSkill | None: ...
+
+    def put(self, skill: StoredSkill) -> None:
+        """In the place of the one of this slug, if there is one; the time of its making stays."""
+        ...
+
+    def remove(self, slug: str) -> bool:
+        """False when there is none of this slug."""
+        ...

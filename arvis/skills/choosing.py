@@ -1,0 +1,78 @@
+"""Which skills a message calls for (behaviour.md 1.8): few, and only those that its own words name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from arvis.domain.text import storable
+from arvis.skills.skill import Skill
+
+#: At most so many, and so many tokens of them together.
+MOST_SKILLS = 3
+MOST_TOKENS = 4_000
+
+_HEADING = "## Skills for this request"
+#: Characters of a message that are looked at, and how many turns before it.
+_LOOKED_AT = 16_000
+_EARLIER_TURNS = 2
+_KEYWORD, _PATTERN = 1.0, 2.0
+_EARLIER = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """`text` stands in the prompt as it is ("" when no skill fits)."""
+
+    text: str
+    slugs: tuple[str, ...]
+
+
+NOTHING = Chosen("", ())
+
+
+def choose(
+    skills: Iterable[Skill],
+    message: str,
+    earlier: Sequence[str],
+    tools: Sequence[str],
+    estimate: Callable[[str], int],
+) -> Chosen:
+    """The best skills for a message, the best first. `earlier` are the texts of the turns before, the last one last;
+    `tools` the names of the agent's own; `estimate` counts tokens. One that would not fit is passed over."""
+    ranked = ranking([skill for skill in skills if usable(skill, tools)], message, earlier)
+    slugs: list[str] = []
+    parts, left = [_HEADING], MOST_TOKENS - estimate(_HEADING)
+    for skill in ranked:
+        part = f"### {skill.name}\n\n{skill.body}"
+        tokens = estimate(part)
+        if tokens <= left and len(slugs) < MOST_SKILLS:
+            parts.append(part)
+            slugs.append(skill.slug)
+            left -= tokens
+    return Chosen("\n\n".join(parts), tuple(slugs)) if slugs else NOTHING
+
+
+def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
+    """Those that score at all, the best first, equal ones by slug."""
+    texts = [(1.0, message), *((_EARLIER, text) for text in earlier[-_EARLIER_TURNS:])]
+    scores = [(sum(weight * score(skill, text) for weight, text in texts), skill) for skill in skills]
+    found = [(points, skill) for points, skill in scores if points > 0]
+    return [skill for _, skill in sorted(found, key=lambda each: (-each[0], each[1].slug))]
+
+
+def score(skill: Skill, text: str) -> float:
+    """A point for each keyword that it contains, two for each pattern."""
+    looked_at = storable(text[:_LOOKED_AT])
+    lowered = looked_at.casefold()
+    keywords = sum(keyword in lowered for keyword in skill.keywords)
+    patterns = sum(pattern.matches(looked_at) for pattern in skill.patterns)
+    return keywords * _KEYWORD + patterns * _PATTERN
+
+
+def usable(skill: Skill, tools: Sequence[str]) -> bool:
+    """Whether the agent has something like every tool that the skill needs."""
+    return all(
+        any(needed.casefold() in tool.casefold() or tool.casefold() in needed.casefold() for tool in tools)
+        for needed in skill.required_tools
+    )

@@ -1,0 +1,117 @@
+"""Skills that people bring in, as a text or from an address, and take out again (behaviour.md 1.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from arvis.domain.errors import Conflict, NotFound, ToolError, Unprocessable
+from arvis.domain.text import storable
+from arvis.ports.clock import Clock
+from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.skills import StoredSkill
+from arvis.ports.store import Store, Transaction
+from arvis.skills.shelf import SkillShelf
+from arvis.skills.skill import Skill, Source, read_skill
+
+_FETCHED_BYTES = 1 << 20
+_FETCH_SECONDS = 15.0
+_MOST = 500
+
+#: What a row says of a skill that came as a text.
+BY_HAND = "text"
+
+
+class Importer:
+    """`fetcher` opens what dials public addresses only, whatever a name or a redirect leads to; asked for when first
+    needed."""
+
+    def __init__(
+        self, *, fetcher: Callable[[], Awaitable[Fetcher]], store: Store, shelf: SkillShelf, clock: Clock
+    ) -> None:
+        self._fetcher = fetcher
+        self._store = store
+        self._clock = clock
+        self.shelf = shelf
+
+    async def from_text(self, text: str, *, by: str, replace: bool = False, source: str = BY_HAND) -> Skill:
+        """Keep a skill; `by` is the id of a principal. One that was brought in before gives way; one of the house or the
+        folder only with `replace`, and comes back when this one goes. Raises `Unprocessable` and `Conflict`."""
+        skill = read_skill(text, stem=None, source=Source.IMPORTED)
+        shown = (await self.shelf.look_again()).skills.get(skill.slug)
+        if shown is not None and shown.source is not Source.IMPORTED and not replace:
+            raise Conflict(
+                f"There is a skill {skill.slug} of the {_WHOSE[shown.source]} already.",
+                fix="Give yours another slug, or say that it shall stand in its place.",
+                code="slug_taken",
+            )
+        now = self._clock.now()
+        row = StoredSkill(skill.slug, storable(text), source, by, created_at=now, updated_at=now)
+        await self._store.write(_put, row)
+        await self.shelf.look_again()
+        return skill
+
+    async def from_address(self, url: str, *, by: str, replace: bool = False) -> Skill:
+        """The same for what lies at a public address."""
+        try:
+            fetched = await (await self._fetcher()).fetch(url, max_bytes=_FETCHED_BYTES, timeout=_FETCH_SECONDS)
+        except ToolError as error:
+            raise Unprocessable(
+                f"The skill cannot be fetched: {error.what}",
+                why=error.what,
+                fix="Name a public http or https address, or bring the text.",
+                code=error.code,
+            ) from None
+        return await self.from_text(_text_of(fetched), by=by, replace=replace, source=fetched.url)
+
+    async def remove(self, slug: str) -> None:
+        """Take out one that was brought in. Raises `NotFound` and `Conflict`."""
+        if await self._store.write(_remove, slug):
+            await self.shelf.look_again()
+            return
+        shown = (await self.shelf.look_again()).skills.get(slug)
+        if shown is None:
+            raise no_skill()
+        raise Conflict(
+            f"The skill {slug} is of the {_WHOSE[shown.source]} and cannot be removed here.",
+            fix=_INSTEAD[shown.source],
+            code="not_imported",
+        )
+
+
+_WHOSE = {Source.BUILT_IN: "house", Source.FOLDER: "skills folder", Source.IMPORTED: "ones brought in"}
+_INSTEAD = {
+    Source.BUILT_IN: "Import one with this slug to stand in its place.",
+    Source.FOLDER: "Delete its file in the folder `skills` of the data folder.",
+    Source.IMPORTED: "Try again.",
+}
+
+
+def no_skill() -> NotFound:
+    return NotFound("There is no such skill.", fix="Look it up in the list (`arvis skills list`, GET /api/skills).")
+
+
+def _text_of(fetched: Fetched) -> str:
+    problem = None
+    if fetched.status != HTTPStatus.OK:
+        problem = f"it answers {fetched.status}"
+    elif fetched.truncated:
+        problem = f"it is larger than {_FETCHED_BYTES} bytes"
+    try:
+        text = fetched.body.decode("utf-8-sig")
+    except UnicodeError:
+        problem = problem or "it is no text in UTF-8"
+        text = ""
+    if problem is not None:
+        raise Unprocessable(f"The address gives no skill: {problem}.", why=problem, fix="Look at it in a browser.")
+    return text
+
+
+def _put(tx: Transaction, skill: StoredSkill) -> None:
+    if tx.skills.get(skill.slug) is None and len(tx.skills.stamps()) >= _MOST:
+        raise Conflict(f"There are {_MOST} imported skills already.", fix="Remove one that is not needed.")
+    tx.skills.put(skill)
+
+
+def _remove(tx: Transaction, slug: str) -> bool:
+    return tx.skills.remove(slug)

@@ -1,0 +1,41 @@
+"""Regular expressions that people wrote, matched in time that grows with the text and with nothing else.
+
+RE2 knows no look-around and no back-references, and so needs no time limit; its memory has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import re2  # type: ignore[import-untyped]  # it ships no types
+
+#: Characters of one pattern, and bytes that it may take when it is compiled.
+LONGEST_PATTERN = 300
+_MEMORY = 1 << 20
+
+Matches = Callable[[str], bool]
+
+
+class BadPattern(Exception):
+    """It cannot be compiled; the text says why."""
+
+
+def compile_pattern(pattern: str) -> Matches:
+    """Whether a text contains it, whatever the case. Raises `BadPattern`."""
+    if not 0 < len(pattern) <= LONGEST_PATTERN:
+        raise BadPattern(f"it must have 1 to {LONGEST_PATTERN} characters")
+    options = re2.Options()
+    options.case_sensitive = False
+    options.never_capture = True
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    try:
+        compiled = re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        raise BadPattern(_reason(error)) from None
+    return lambda text: compiled.search(text) is not None
+
+
+def _reason(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)

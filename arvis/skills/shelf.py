@@ -1,0 +1,167 @@
+"""All skills of the house: those that come with it, those of the operator's folder, those that were brought in.
+
+Files and rows are the truth; what is held here is read again when one of them changed. A skill that cannot be read is
+passed over and told once, and stops nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import structlog
+
+from arvis.domain.errors import Unprocessable
+from arvis.ports.clock import Clock
+from arvis.ports.skills import StoredSkill
+from arvis.ports.store import Store, Transaction
+from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
+
+log = structlog.get_logger(__name__)
+
+BUILT_IN = Path(__file__).parent / "builtin"
+
+#: Seconds between two looks at the files and rows.
+_LOOK_SECONDS = 3.0
+#: Files of a folder that are read.
+_MOST_FILES = 1_000
+
+#: What tells that nothing changed: of each file its time and size, of each row its time.
+Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """Skills by slug, as they count, and sentences about what was passed over."""
+
+    skills: Mapping[str, Skill]
+    problems: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    stamp: Stamp
+    shelved: Shelved
+
+
+class SkillShelf:
+    """`folder` is the operator's (`DATA/skills`), which need not be there."""
+
+    def __init__(self, *, store: Store, clock: Clock, folder: Path, built_in: Path = BUILT_IN) -> None:
+        self._store = store
+        self._clock = clock
+        self._folders = {Source.BUILT_IN: built_in, Source.FOLDER: folder}
+        self._reading = asyncio.Lock()
+        self._last: _Look | None = None
+        self._looked_at = 0.0
+        self._told: frozenset[str] = frozenset()
+
+    async def current(self) -> Shelved:
+        """As they are now, or were a few seconds ago."""
+        async with self._reading:
+            if self._last is None or self._clock.monotonic() - self._looked_at >= _LOOK_SECONDS:
+                self._last = await self._look(self._last)
+                self._looked_at = self._clock.monotonic()
+            return self._last.shelved
+
+    async def look_again(self) -> Shelved:
+        """The same after something was brought in or taken out."""
+        async with self._reading:
+            self._last = None
+        return await self.current()
+
+    async def _look(self, last: _Look | None) -> _Look:
+        files = await asyncio.to_thread(_stamps_of, tuple(self._folders.values()))
+        stamp = (files, await self._store.read(_stamps))
+        if last is not None and last.stamp == stamp:
+            return last
+        rows = await self._store.read(_rows)
+        shelved = await asyncio.to_thread(_read_all, self._folders, rows)
+        for problem in shelved.problems:
+            if problem not in self._told:
+                log.warning("skill_problem", problem=problem)
+        self._told = frozenset(shelved.problems)
+        return _Look(stamp, shelved)
+
+
+def _stamps(tx: Transaction) -> Mapping[str, int]:
+    return tx.skills.stamps()
+
+
+def _rows(tx: Transaction) -> Sequence[StoredSkill]:
+    return tx.skills.all()
+
+
+def _stamps_of(folders: Sequence[Path]) -> Mapping[str, tuple[int, int]]:
+    """On a thread, like all that looks at files."""
+    stamps = {}
+    for folder in folders:
+        for file in _files(folder):
+            try:
+                found = file.stat()
+            except OSError:
+                continue  # it went away meanwhile
+            stamps[str(file)] = (found.st_mtime_ns, found.st_size)
+    return stamps
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Markdown below a folder in the order of names; what a link leads out of it to is not of it."""
+    try:
+        home = folder.resolve(strict=True)
+        found = sorted(islice(folder.rglob("*.md"), _MOST_FILES))
+    except OSError:
+        return
+    for file in found:
+        try:
+            place = file.resolve(strict=True)
+        except (OSError, RuntimeError):
+            continue  # a link to nowhere, or to itself
+        if place.is_relative_to(home) and place.is_file():
+            yield file
+
+
+def _read_all(folders: Mapping[Source, Path], rows: Sequence[StoredSkill]) -> Shelved:
+    found = _Found()
+    for source, folder in folders.items():
+        for file in _files(folder):
+            found.take(source, str(file.relative_to(folder)), _text_of(file), stem=file.stem)
+    for row in rows:
+        found.take(Source.IMPORTED, row.slug, row.text, stem=None)
+    return Shelved(dict(sorted(found.skills.items())), found.problems)
+
+
+class _Found:
+    """Skills as they are read, a later source in the place of an earlier one."""
+
+    def __init__(self) -> None:
+        self.skills: dict[str, Skill] = {}
+        self.problems: list[str] = []
+
+    def take(self, source: Source, name: str, text: str | None, *, stem: str | None) -> None:
+        where = f"{source.replace('_', '-')} skill {name}"
+        if text is None:
+            self.problems.append(f"{where}: it is no text in UTF-8, or may not be read")
+            return
+        try:
+            skill = read_skill(text, stem=stem, source=source)
+        except Unprocessable as error:
+            self.problems.append(f"{where}: {error.why}")
+            return
+        self.problems.extend(f"{where}: {warning}" for warning in skill.warnings)
+        if skill.slug in self.skills and self.skills[skill.slug].source is source:
+            self.problems.append(f"{where}: another one has the slug {skill.slug}, too, and counts")
+        else:
+            self.skills[skill.slug] = skill
+
+
+def _text_of(file: Path) -> str | None:
+    """None when it is no text, or nobody may read it; a little too much of a large one, which is refused later."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(LARGEST_FILE + 1).decode("utf-8")
+    except (OSError, UnicodeError):
+        return None

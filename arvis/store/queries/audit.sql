@@ -1,0 +1,40 @@
+-- name: add_audit
+-- What was written here is never changed: there is no query that could.
+INSERT INTO audit (
+    id, at, execution_id, message_id, agent_id, principal_id, ordinal, kind, subject, proposal, taint, outcome, reason,
+    report
+) VALUES (
+    :id, :at, :execution_id, :message_id, :agent_id, :principal_id, :ordinal, :kind, :subject, :proposal, :taint,
+    :outcome, :reason, :report
+);
+
+-- name: audit_of_execution
+SELECT * FROM audit WHERE execution_id = :execution_id ORDER BY ordinal, id;
+
+-- name: count_audit
+SELECT CAST(count(*) AS BIGINT) AS number FROM audit
+WHERE principal_id = :principal_id AND kind = :kind AND at >= :since AND outcome = 'done';
+
+-- name: list_audit
+SELECT * FROM audit
+WHERE id < :before
+    AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+    AND (CAST(:outcome AS TEXT) IS NULL OR outcome = :outcome)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: add_delegation
+INSERT INTO delegations (execution_id, root_id, parent_id, agent_id, depth, path, kind, created_at)
+VALUES (:execution_id, :root_id, :parent_id, :agent_id, :depth, :path, :kind, :created_at);
+
+-- name: get_delegation
+SELECT * FROM delegations WHERE execution_id = :execution_id;
+
+-- name: hold_root
+SELECT id FROM executions WHERE id = :root_id /*hold*/;
+
+-- name: count_delegations
+SELECT CAST(count(*) AS BIGINT) AS number FROM delegations WHERE root_id = :root_id;
+
+-- name: delegations_of_root
+SELECT * FROM delegations WHERE root_id = :root_id ORDER BY created_at, execution_id LIMIT 1000;

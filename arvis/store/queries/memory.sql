@@ -1,0 +1,132 @@
+-- Facts with their words, what became of them, and state keys. Only active facts have words.
+
+-- name: next_number
+-- A counter row, because neither ids nor clocks follow the order of commits.
+INSERT INTO counters (name, value) VALUES (:name, 1)
+ON CONFLICT (name) DO UPDATE SET value = counters.value + 1
+RETURNING value;
+
+-- name: add_fact
+INSERT INTO facts (
+    id, number, agent_id, scope, category, content, taint, author_id, message_id, execution_id, confidence, status,
+    superseded_by, accessed_at, access_count, expires_at, created_at, updated_at
+) VALUES (
+    :id, :number, :agent_id, :scope, :category, :content, :taint, :author_id, :message_id, :execution_id, :confidence,
+    :status, :superseded_by, :accessed_at, :access_count, :expires_at, :created_at, :updated_at
+);
+
+-- name: add_fact_words
+INSERT INTO fact_words (rowid, place, words) VALUES (:number, :place, :words);
+
+-- name: drop_fact_words
+DELETE FROM fact_words WHERE rowid = :number;
+
+-- name: get_fact
+SELECT * FROM facts WHERE id = :id;
+
+-- name: fact_by_number
+SELECT * FROM facts WHERE number = :number;
+
+-- name: facts_of_scope
+SELECT * FROM facts
+WHERE agent_id = :agent_id AND scope = :scope AND status = 'active'
+    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
+ORDER BY confidence DESC, accessed_at DESC, number LIMIT :limit;
+
+-- name: search_facts
+-- The place has no weight: it only keeps what is looked through as small as its scopes are.
+SELECT facts.* FROM fact_words
+JOIN facts ON facts.number = fact_words.rowid
+WHERE fact_words MATCH 'place : (' || :places || ') AND words : (' || :words || ')'
+ORDER BY bm25(fact_words, 0.0, 1.0), facts.number LIMIT :limit;
+
+-- name: update_fact
+UPDATE facts
+SET taint = :taint, confidence = :confidence, status = :status, superseded_by = :superseded_by,
+    accessed_at = :accessed_at, access_count = :access_count, expires_at = :expires_at, updated_at = :now
+WHERE id = :id;
+
+-- name: touch_fact
+UPDATE facts SET accessed_at = :now, access_count = access_count + 1 WHERE id = :id;
+
+-- name: idle_facts
+SELECT * FROM facts
+WHERE status = 'active' AND category = :category AND accessed_at < :before AND updated_at < :before
+ORDER BY accessed_at, id LIMIT :limit;
+
+-- name: expired_facts
+SELECT * FROM facts
+WHERE status = 'active' AND expires_at IS NOT NULL AND expires_at <= :now
+ORDER BY expires_at LIMIT :limit;
+
+-- name: count_facts
+SELECT CAST(count(*) AS BIGINT) AS number FROM facts
+WHERE agent_id = :agent_id AND scope = :scope AND status = 'active';
+
+-- name: add_fact_change
+INSERT INTO fact_changes (id, number, fact_id, agent_id, scope, change, other_id, undoes, taint, by_id, at)
+VALUES (:id, :number, :fact_id, :agent_id, :scope, :change, :other_id, :undoes, :taint, :by_id, :now);
+
+-- name: changes_of_fact
+SELECT * FROM fact_changes WHERE fact_id = :fact_id ORDER BY number LIMIT :limit;
+
+-- name: last_change_of_scope
+SELECT * FROM fact_changes AS done
+WHERE agent_id = :agent_id AND scope = :scope AND undoes IS NULL
+    AND change IN ('added', 'superseded', 'confirmed', 'deleted')
+    AND NOT EXISTS (SELECT 1 FROM fact_changes AS undone WHERE undone.undoes = done.id)
+ORDER BY number DESC LIMIT 1;
+
+-- name: erase_changes
+DELETE FROM fact_changes WHERE fact_id IN (
+    SELECT id FROM facts WHERE status = 'deleted' AND updated_at < :before ORDER BY updated_at, id LIMIT :limit
+);
+
+-- name: erase_facts
+DELETE FROM facts WHERE id IN (
+    SELECT id FROM facts WHERE status = 'deleted' AND updated_at < :before ORDER BY updated_at, id LIMIT :limit
+);
+
+-- name: get_state
+SELECT * FROM states WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
+
+-- name: states_of_scope
+SELECT * FROM states WHERE agent_id = :agent_id AND scope = :scope ORDER BY key LIMIT :limit;
+
+-- name: count_states
+SELECT CAST(count(*) AS BIGINT) AS number FROM states WHERE agent_id = :agent_id AND scope = :scope;
+
+-- name: put_state
+INSERT INTO states (agent_id, scope, key, value, taint, author_id, message_id, updated_at)
+VALUES (:agent_id, :scope, :key, :value, :taint, :author_id, :message_id, :updated_at)
+ON CONFLICT (agent_id, scope, key) DO UPDATE
+SET value = excluded.value, taint = excluded.taint, author_id = excluded.author_id, message_id = excluded.message_id,
+    updated_at = excluded.updated_at;
+
+-- name: remove_state
+DELETE FROM states WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
+
+-- name: list_facts
+SELECT * FROM facts
+WHERE id < :before
+    AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope)
+    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
+    AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit;
+
+-- name: find_facts
+SELECT facts.* FROM fact_words
+JOIN facts ON facts.number = fact_words.rowid
+WHERE fact_words MATCH 'words : (' || :words || ')'
+    AND (CAST(:agent_id AS TEXT) IS NULL OR facts.agent_id = :agent_id)
+    AND (CAST(:scope AS TEXT) IS NULL OR facts.scope = :scope)
+    AND (CAST(:category AS TEXT) IS NULL OR facts.category = :category)
+    AND (CAST(:status AS TEXT) IS NULL OR facts.status = :status)
+ORDER BY bm25(fact_words, 0.0, 1.0), facts.number LIMIT :limit;
+
+-- name: list_states
+SELECT * FROM states
+WHERE (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope)
+ORDER BY agent_id, scope, key LIMIT :limit OFFSET :skipped;

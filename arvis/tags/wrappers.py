@@ -1,0 +1,74 @@
+"""The wrappers with which an agent says where it stands: done, blocked, or going on (behaviour 2.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from arvis.domain.markup import Tag, visible
+from arvis.domain.markup_grammar import BLOCKED, CONTINUE, DONE
+
+
+class Status(StrEnum):
+    """The first in this order wins when a reply holds several."""
+
+    BLOCKED = "blocked"
+    DONE = "done"
+    CONTINUE = "continue"
+
+
+_NAMES = {Status.BLOCKED: BLOCKED, Status.DONE: DONE, Status.CONTINUE: CONTINUE}
+
+#: Shown where a wrapper says nothing.
+GOING_ON = "Working on it."
+STUCK = "I am stuck and need your help."
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """What the agent says in it, as far as its status has it; `visible` is what people see of the whole reply."""
+
+    status: Status
+    result: str
+    reason: str
+    requirements: str
+    report: str
+    visible: str
+
+
+def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
+    """None where the reply holds no wrapper: then it is still in progress, or done if that is the rule of the place.
+    `prose` is its visible text without them."""
+    for status, name in _NAMES.items():
+        body = next((tag.body for tag in tags if tag.name == name), None)
+        if body is not None:
+            return _read(status, body, prose)
+    return None
+
+
+def _read(status: Status, body: str, prose: str) -> Wrapper:
+    result = reason = requirements = report = ""
+    shown = prose
+    match status:
+        case Status.DONE:
+            result = _field(body, "KEY_RESULT") or _first_line(body)
+        case Status.BLOCKED:
+            reason = _field(body, "BLOCKER_REASON") or _first_line(body)
+            requirements = _field(body, "UNBLOCK_REQUIREMENTS")
+            shown = "\n\n".join(filter(None, [prose, reason, requirements])) or STUCK
+        case Status.CONTINUE:
+            report = _field(body, "STATUS_REPORT|STATUS_MESSAGE") or _first_line(body)
+            shown = prose or report or GOING_ON
+    return Wrapper(status, result, reason, requirements, report, shown)
+
+
+def _field(body: str, names: str) -> str:
+    """The first of these tags that is closed; a wrapper may hold tags of other kinds, which nobody is to see."""
+    found = re.search(rf"<({names})>(.*?)</\1>", body, re.ASCII | re.IGNORECASE | re.DOTALL)
+    return visible(found[2]) if found else ""
+
+
+def _first_line(body: str) -> str:
+    return visible(body).partition("\n")[0].rstrip()

@@ -1,0 +1,98 @@
+"""Agents as this port takes and shows them. What values must be is said in `arvis.domain.agent_rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.domain.agent_rules import COMPLETIONS, GRAPHS, SLUG
+from arvis.domain.agents import Agent, AgentVersion, Binding, Permission
+from arvis.web.bodies import Fields, unusable
+from arvis.web.schemas import AGENT, INTEGER, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.views import Json, agent_view
+
+_TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")
+_LISTS = {"fallbacks": "fallbacks", "tools": "tools", "allow_users": "allowUsers"}
+
+BINDING = record({"platform": STRING, "channel": STRING, "permission": one_of(Permission)})
+NEW_BINDING = record(BINDING["properties"], required=("platform", "channel"))
+_MORE: dict[str, Schema] = {
+    "prompt": STRING,
+    "fallbacks": {**array(STRING), "description": "Models to try after `model`, as provider/model."},
+    "tools": {**array(STRING), "description": "Names, or `server.*`."},
+    "completion": one_of(COMPLETIONS),
+    "contextTokens": {**optional(INTEGER), "description": "The ceiling of its prompt; null: the model's window."},
+    "timezone": optional(STRING),
+    "allowUsers": {**array(STRING), "description": "Who may ask it; empty: everybody."},
+}
+_WRITTEN: dict[str, Schema] = {
+    "name": STRING,
+    "role": STRING,
+    "description": STRING,
+    "model": {**optional(STRING), "description": "provider/model; null: the account's own."},
+    "graph": one_of(GRAPHS),
+    **_MORE,
+}
+AGENT_DETAIL = record({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})
+NEW_AGENT = record(
+    {
+        "slug": {**STRING, "pattern": f"^{SLUG.pattern}$"},
+        **_WRITTEN,
+        "name": {**STRING, "description": "Default: the slug."},
+        "bindings": array(NEW_BINDING),
+    },
+    required=("slug",),
+)
+CHANGED_AGENT = {**record(_WRITTEN, required=()), "description": "What is left out stays as it is."}
+VERSION = record(
+    {
+        "version": INTEGER,
+        "at": TIME,
+        "by": {**STRING, "description": "The id of a principal, or `configuration`."},
+        "agent": AGENT_DETAIL,
+    }
+)
+
+
+def written(fields: Fields) -> Json:
+    """The fields that were sent, under their names in `Agent`. `null` counts where nothing is a value."""
+    found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
+    found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
+    found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
+    if fields.has("contextTokens"):
+        found["context_tokens"] = fields.whole("contextTokens")
+    return found
+
+
+def binding_of(fields: Fields, agent_id: str) -> Binding:
+    permission = fields.text("permission") or Permission.FULL
+    if permission not in set(Permission):
+        raise unusable("permission", "must be one of " + ", ".join(Permission))
+    platform, channel = fields.required_text("platform"), fields.required_text("channel")
+    return Binding(platform, channel, agent_id, Permission(permission))
+
+
+def binding_view(binding: Binding) -> Json:
+    return {"platform": binding.platform, "channel": binding.channel, "permission": binding.permission}
+
+
+def detail_view(agent: Agent, bindings: Sequence[Binding]) -> Json:
+    return {
+        **agent_view(agent),
+        "prompt": agent.prompt,
+        "fallbacks": list(agent.fallbacks),
+        "tools": list(agent.tools),
+        "completion": agent.completion,
+        "contextTokens": agent.context_tokens,
+        "timezone": agent.timezone,
+        "allowUsers": list(agent.allow_users),
+        "bindings": [binding_view(binding) for binding in bindings],
+    }
+
+
+def version_view(version: AgentVersion) -> Json:
+    return {
+        "version": version.version,
+        "at": version.at,
+        "by": version.by_id,
+        "agent": detail_view(version.agent, version.bindings),
+    }

@@ -1,0 +1,62 @@
+"""What the web floor is handed by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arvis.config.sections import Limits, Web
+from arvis.ports.backups import Backups
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Inbox
+from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store
+from arvis.runner.desk import AccountDesk
+from arvis.skills.importing import Importer
+from arvis.web.connector import WebConnector
+from arvis.web.patience import Patience
+
+PAGE_FOLDER = Path(__file__).parent / "page"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
+    `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
+    whether it is up, `room` whether the disk has some for new work; days and months of reports are those of `zone`; without
+    `skills` none can be brought in."""
+
+    config: Web
+    limits: Limits
+    owners: tuple[str, ...]
+    daemon_key: str
+    inbox: Inbox
+    insights: Insights
+    operations: Operations
+    backups: Backups
+    accounts: AccountDesk
+    secrets: SecretBox
+    store: Store
+    connector: WebConnector
+    bus: Bus
+    clock: Clock
+    new_token: Callable[[], str]
+    roles: Callable[[], Mapping[str, bool]]
+    room: Callable[[], bool]
+    page_folder: Path = PAGE_FOLDER
+    patience: Patience = field(default_factory=Patience)
+    zone: str = "UTC"
+    skills: Importer | None = None
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether browsers reach the page through TLS, which a proxy in front of us ends."""
+        return (self.config.public_url or "").lower().startswith("https://")
+
+    @property
+    def cookie(self) -> str:
+        return "__Host-arvis_session" if self.over_tls else "arvis_session"

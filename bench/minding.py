@@ -1,0 +1,148 @@
+"""What a turn costs before the model is asked: reading what is true now, and composing the prompt."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from arvis.agents.briefing import Briefing, Materials
+from arvis.agents.standing import load_standing
+from arvis.agents.turns import begin_turn
+from arvis.conversations import ModelCounting, estimate_tokens
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
+from arvis.runner import Runner
+from arvis.store.integrity.page_sums import sums_file
+from arvis.store.integrity.sealing import kept_log
+from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.testing.providers import GivenProviders
+from bench.report import Figure, Target
+from bench.rounds import Paired, Setting
+
+SHORT, LONG = 100, 100_000
+#: Messages that no summary stands for, in both; in the long one each summary stands for so many.
+RECENT, SUMMED_UP = 60, 500
+TEXT = "What we agreed on: the crane comes to the harbour on Monday, and somebody has to be there at seven."
+SUMMARY = f"- {TEXT}\n" * 10
+
+_ADDRESS = Address("web", "web", "bench")
+_FLAT = Target(1.2, 1.05, of_ratio=True, lower=True)
+
+_MESSAGES = """
+WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted LIMIT {count})
+INSERT INTO messages (
+    id, conversation_id, role, content, tokens, status, platform, connector, channel, thread, principal_id, user_name,
+    agent_id, position, turn, superseded, created_at, compaction_id
+)
+SELECT printf('%026d', n), '{conversation}', CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, '{text}', {tokens},
+    'answered', 'web', 'web', 'bench', '', CASE n % 2 WHEN 1 THEN '{principal}' END, 'Ann', '{agent}', 2 - n % 2,
+    (n + 1) / 2, 0, {now} + n, CASE WHEN n <= {count} - {recent} THEN printf('%026d', n / {each}) END
+FROM counted
+"""
+_COMPACTIONS = """
+WITH RECURSIVE counted (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM counted LIMIT {count} / {each} + 1)
+INSERT INTO compactions (
+    id, conversation_id, execution_id, first_turn, last_turn, summary, tokens, taint, messages_before, messages_after,
+    tokens_saved, status, created_at
+)
+SELECT printf('%026d', n), '{conversation}', 'none', n * {each} / 2, (n + 1) * {each} / 2, '{summary}', {summary_tokens},
+    '', 0, 0, 0, 'active', {now}
+FROM counted WHERE (n + 1) * {each} / 2 <= ({count} - {recent}) / 2
+"""
+
+
+async def prompt_cost(setting: Setting) -> list[Figure]:
+    """A conversation of 100,000 messages against one of 100: what is compacted costs nothing."""
+    folder, turns = setting.folder, max(50, setting.scale.work // 10)
+    long, short = await _cost(folder / "long", LONG, turns), await _cost(folder / "short", SHORT, turns)
+    paired = Paired(tuple(long), tuple(short))
+    ratio = paired.value / paired.control
+    against = "the same with 100 messages"
+    return [Figure("prompt of 100,000 messages", paired.value, "ms", paired.control, against, ratio, _FLAT)]
+
+
+async def _cost(folder: Path, messages: int, turns: int) -> list[float]:
+    """Milliseconds of each prompt."""
+    clock = SystemClock()
+    database = _fresh(folder, clock.now())
+    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    async with open_store(database, boot="bench", new_id=new_id) as (store, _):
+        execution = await store.write(_begin, clock.now())
+    _fill(database, execution, messages, clock.now())
+    bring_up_to_date(database, clock.now())
+    async with open_store(database, boot="bench", new_id=new_id) as (store, _):
+        briefing = _briefing(clock, new_id)
+        return [await _one(store, briefing, execution, clock.now()) for _ in range(turns)]
+
+
+async def _one(store: Store, briefing: Briefing, execution: Execution, now: int) -> float:
+    begun = time.perf_counter()
+    turn = await store.read(load_standing, execution, now)
+    prompt = briefing.prompt(turn, Materials(skills=(), tools=(), rounds=(), shrunk=False, now=now))
+    took = (time.perf_counter() - begun) * 1000
+    if prompt.left_out or len(turn.history) < RECENT:
+        raise RuntimeError(
+            f"the prompt is not what it should be: {len(turn.history)} messages, {prompt.left_out} left out"
+        )
+    return took
+
+
+def _fresh(folder: Path, now: int) -> Database:
+    folder.mkdir()
+    database = Database(folder / "arvis.db", None, folder, 1)
+    bring_up_to_date(database, now)
+    return database
+
+
+def _begin(tx: Transaction, now: int) -> Execution:
+    agent = Agent(tx.new_id(), "helper", "Helper")
+    tx.agents.add(agent, now)
+    principal = tx.principals.seen("web", "ann", "Ann", PrincipalRole.MEMBER, now)
+    incoming = IncomingMessage(_ADDRESS, "event", Sender("ann", "Ann"), TEXT, is_direct=True)
+    message = begin_turn(tx, incoming, agent=agent, route="bench", principal=principal, attachments=(), now=now)
+    execution = tx.executions.get(message.execution_id or "")
+    if execution is None:
+        raise RuntimeError("the turn has no execution")
+    return execution
+
+
+def _fill(database: Database, execution: Execution, count: int, now: int) -> None:
+    """By plain statements: by its scripts the store would take minutes, and the rows look the same."""
+    values = {
+        "count": count,
+        "conversation": execution.state["conversation"],
+        "agent": execution.state["agent"],
+        "principal": execution.principal_id,
+        "text": TEXT,
+        "tokens": estimate_tokens(TEXT),
+        "summary": SUMMARY,
+        "summary_tokens": estimate_tokens(SUMMARY),
+        "recent": RECENT,
+        "each": SUMMED_UP,
+        "now": now,
+    }
+    with closing(sqlite3.connect(database.file)) as connection, connection:
+        connection.execute(_MESSAGES.format(**values))
+        connection.execute(_COMPACTIONS.format(**values))
+    # The sums of the pages are taken anew when it is opened.
+    sums_file(database.file).unlink(missing_ok=True)
+    kept_log(database.file).unlink(missing_ok=True)
+
+
+def _briefing(clock: SystemClock, new_id: IdMaker) -> Briefing:
+    runner = Runner(
+        providers=GivenProviders({}),
+        accounts=list,
+        clock=clock,
+        new_id=new_id,
+        random=lambda: 0.0,
+        counting=ModelCounting(windows={}),
+    )
+    return Briefing(runner=runner, zone="UTC")

@@ -1,0 +1,56 @@
+"""`arvis schedules` against the real daemon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.daemon import Daemon, running_daemon
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("schedules")
+    (folder / "config.yaml").write_text("web: {port: 0}\n", encoding="utf-8")
+    with running_daemon(folder) as daemon:
+        yield daemon
+
+
+def out(daemon: Daemon, *arguments: str) -> str:
+    done = daemon.arvis(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def told(daemon: Daemon, *arguments: str) -> Any:
+    return json.loads(out(daemon, *arguments, "--json"))
+
+
+def test_a_schedule_from_its_making_to_its_end(daemon: Daemon, tmp_path: Path) -> None:
+    said = out(daemon, "schedules", "create", "helper", "0 8 * * 1-5", "--to", "web:hall", "--prompt", "Report.")
+    assert said.startswith("The cron cron 1 is made: ")
+    assert len(said.splitlines()) == 6
+    schedule = told(daemon, "schedules", "list")["items"][0]["id"]
+    assert "hall" in out(daemon, "schedules", "list", "--kind", "cron", "--agent", "helper")
+    assert out(daemon, "schedules", "list", "--kind", "heartbeat") == "No schedules.\n"
+    assert "Next:" in out(daemon, "schedules", "show", schedule)
+    changed = told(daemon, "schedules", "update", schedule, "--off", "--name", "report", "--to", "web:garden")
+    assert (changed["enabled"], changed["name"], changed["channelId"]) == (False, "report", "garden")
+    script = tmp_path / "script.json"
+    script.write_text('{"type": "script", "url": "https://example.com", "template": "x"}', encoding="utf-8")
+    beat = ("schedules", "create", "helper", "every 5s", "--heartbeat", "--to", "web:hall", "--script", str(script))
+    assert told(daemon, *beat)["script"]["template"] == "x"
+    assert "is deleted" in out(daemon, "schedules", "delete", schedule)
+
+
+def test_wrong_use_is_explained(daemon: Daemon) -> None:
+    soon = daemon.arvis("schedules", "create", "helper", "soon", "--to", "web:hall", "--prompt", "x")
+    assert (soon.returncode, "0 8 * * 1-5" in soon.stderr) == (1, True)
+    assert daemon.arvis("schedules", "create", "helper", "@daily", "--to", "hall", "--prompt", "x").returncode == 2
+    assert daemon.arvis("schedules", "update", "x").returncode == 2
+    assert daemon.arvis("schedules", "show", "none").returncode == 1
+    assert "run once the scheduler" in " ".join(out(daemon, "schedules", "--help").split())

@@ -1,0 +1,99 @@
+"""A model server with a small window that counts tokens its own way, and refuses what is too long for it.
+
+Used like this:
+
+    async with counting_server(window=8_192) as server:
+        ...  # an account {provider: custom, base_url: server.url, model: small}
+        assert server.refusals <= 1
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from arvis.testing.openai_server import Failure, ReceivedRequest, Reply, openai_server
+
+MESSAGE_TOKENS = 5
+
+_CJK = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_LETTERS = re.compile(r"[A-Za-z ]")
+
+Document = Mapping[str, Any]
+
+
+def count_text(text: str) -> float:
+    """Its own way: heavier than others for code, Cyrillic and Chinese."""
+    cjk, cyrillic, letters = (len(kind.findall(text)) for kind in (_CJK, _CYRILLIC, _LETTERS))
+    return 2.0 * cjk + 0.9 * cyrillic + 0.25 * letters + 0.6 * (len(text) - cjk - cyrillic - letters)
+
+
+def count_prompt(document: Document) -> int:
+    """All messages, the calls of tools in them, and the tools on offer."""
+    messages: Sequence[Document] = document["messages"]
+    texts = [json.dumps(tool, ensure_ascii=False) for tool in document.get("tools", ())]
+    for message in messages:
+        content = message.get("content") or ""
+        texts.append(content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+        texts += [json.dumps(call, ensure_ascii=False) for call in message.get("tool_calls", ())]
+    return round(sum(map(count_text, texts)) + MESSAGE_TOKENS * len(messages))
+
+
+def say_little(document: Document) -> str:
+    """A reply that differs from message to message, so that no two turns are the same."""
+    return f"This is reply {len(document['messages'])} to {count_prompt(document)} tokens."
+
+
+@dataclass(slots=True)
+class Counted:
+    """What the server has seen: `prompts` holds the tokens of each prompt that it took, `refused` those of each that it
+    did not, with the tokens that were wanted for the reply. `documents` are all requests, in order."""
+
+    window: int
+    reply: Callable[[Document], str]
+    url: str = ""
+    prompts: list[int] = field(default_factory=list)
+    refused: list[tuple[int, int]] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+
+    @property
+    def calls(self) -> int:
+        return len(self.documents)
+
+    @property
+    def refusals(self) -> int:
+        return len(self.refused)
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        """One call, in the words of OpenAI."""
+        document = received.document
+        self.documents.append(document)
+        prompt, wanted = count_prompt(document), document.get("max_tokens") or document.get("max_completion_tokens", 0)
+        if prompt + wanted > self.window:
+            self.refused.append((prompt, wanted))
+            text = f"This model's maximum context length is {self.window} tokens. However, you requested"
+            text += f" {prompt + wanted} tokens ({prompt} in the messages, {wanted} in the completion)."
+            return await Failure(400, "context_length_exceeded", text).answer(received)
+        self.prompts.append(prompt)
+        said = self.reply(document)
+        middle = len(said) // 2
+        usage = (prompt, max(1, round(count_text(said))))
+        return await Reply(pieces=(said[:middle], said[middle:]), usage=usage).answer(received)
+
+
+@asynccontextmanager
+async def counting_server(
+    *, window: int = 8_192, reply: Callable[[Document], str] = say_little
+) -> AsyncIterator[Counted]:
+    """The server on a free port of 127.0.0.1; `reply` makes an answer from the document of a request."""
+    counted = Counted(window, reply)
+    async with openai_server(default=counted) as server:
+        counted.url = server.base_url
+        yield counted

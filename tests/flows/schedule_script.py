@@ -1,0 +1,13 @@
+"""Insights without schedules, for tests that are about something else."""
+
+from __future__ import annotations
+
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.ports.pages import Page
+
+
+class NoSchedules:
+    async def schedules(
+        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
+    ) -> Page[Schedule]:
+        return Page((), None)

@@ -1,0 +1,89 @@
+"""`arvis memory` over a real web server and store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from arvis.cli.memory import memory
+from arvis.domain.agents import Agent
+from arvis.domain.memory import State
+from arvis.domain.taint import Label
+from arvis.memory import put_state
+from tests.flows.web_server import DAEMON_KEY, Site, running_site
+
+HELPER = Agent(id="agent1", slug="helper", name="Helper")
+
+
+class Shell:
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site = site
+        self._folder = folder
+
+    async def run(self, *arguments: str) -> Result:
+        command = [*arguments, "--data", str(self._folder)]
+        return await asyncio.to_thread(CliRunner().invoke, memory, command)
+
+    async def out(self, *arguments: str) -> str:
+        done = await self.run(*arguments)
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.stdout
+
+    async def told(self, *arguments: str) -> Any:
+        return json.loads(await self.out(*arguments, "--json"))
+
+
+@pytest.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    async with running_site(tmp_path, real_insights=True) as site:
+        await site.store.write(lambda tx: tx.agents.add(HELPER, site.clock.now()))
+        (tmp_path / "address").write_text(site.url, encoding="utf-8")
+        (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
+        yield Shell(site, tmp_path)
+
+
+async def test_a_fact_from_the_first_word_to_the_last(shell: Shell) -> None:
+    assert await shell.out("list") == "Nothing is kept.\n"
+    of = ("--agent", "helper", "--category", "user_preference")
+    first = await shell.told("add", "prefers Python 3.11", *of)
+    assert "knew it already" in await shell.out("add", "prefers python 3.11", *of)
+    assert f"instead of {first['id']}" in await shell.out("add", "prefers Python 3.12", *of)
+    table = (await shell.out("list", "--search", "python")).splitlines()
+    assert table[0].split() == ["ID", "AGENT", "SCOPE", "CATEGORY", "CONTENT", "CONFIRMED"]
+    assert "prefers Python 3.12" in table[1]
+    shown = await shell.out("show", first["id"])
+    assert "superseded" in shown
+    assert "Remembered again" in await shell.out("undo", "--agent", "helper")
+    assert "confirmed" in await shell.out("confirm", first["id"])
+    assert "deleted" in await shell.out("delete", first["id"])
+    assert [fact["id"] for fact in (await shell.told("list", "--status", "deleted"))["items"]][-1] == first["id"]
+
+
+async def test_states_are_listed(shell: Shell) -> None:
+    assert await shell.out("states") == "No keys.\n"
+    state = State(HELPER.id, "agent", "alert.max", "1\x1b[2J50", frozenset({Label.TOOLS}), None, None, 1)
+    await shell.site.store.write(put_state, state)
+    line = (await shell.out("states", "--agent", "helper")).splitlines()[1]
+    assert line.split() == ["helper", "agent", "alert.max", "1[2J50", "no"]
+
+
+async def test_there_is_more_than_a_page(shell: Shell) -> None:
+    for word in ("tea", "gin", "rum"):
+        await shell.out("add", word, "--agent", "helper")
+    page = await shell.run("list", "--limit", "2")
+    cursor = page.stderr.split("--cursor ")[1].strip()
+    rest = await shell.told("list", "--limit", "2", "--cursor", cursor)
+    assert [fact["content"] for fact in rest["items"]] == ["tea"]
+
+
+async def test_the_daemon_s_complaint_is_told(shell: Shell) -> None:
+    for arguments in (("show", "none"), ("add", "x", "--agent", "nobody"), ("undo", "--agent", "helper")):
+        done = await shell.run(*arguments)
+        assert done.exit_code == 1
+        assert getattr(done.exception, "fix", "")

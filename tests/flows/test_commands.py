@@ -1,0 +1,83 @@
+"""Text commands on their whole way: the daemon answers at once, and no model is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from arvis import commands
+from arvis.commands import Spoken
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.messages import MessageStatus
+from tests.flows.house import House
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("/help", Spoken("help", "")),
+        ("/NEW", Spoken("new", "")),
+        ("/memory  search  a b ", Spoken("memory", "search  a b")),
+        ("/memory@arvis_bot add\ntwo lines", Spoken("memory", "add\ntwo lines")),
+        ("/etc/passwd", None),
+        ("/unknown", None),
+        ("/helpless", None),
+        ("/help!", None),
+        (" /help", None),
+        ("say /help", None),
+        ("/", None),
+        ("//help", None),
+        ("/hel\u212ap", None),
+    ],
+)
+def test_what_is_a_command(text: str, spoken: Spoken | None) -> None:
+    assert commands.parse(text) == spoken
+
+
+async def reply_to(house: House, text: str) -> str:
+    reply = (await house.ask(text)).reply
+    assert reply is not None
+    return reply
+
+
+async def test_help_lists_the_commands_and_asks_no_model(either_house: House) -> None:
+    lines = (await reply_to(either_house, "/help")).splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["/help", "/new", "/memory", "/why"]
+    assert either_house.provider.asked == []
+
+
+async def test_what_is_no_command_goes_to_the_model(house: House) -> None:
+    house.provider.script.append("A file of users.")
+    assert await reply_to(house, "/etc/passwd?") == "A file of users."
+
+
+async def test_new_begins_a_fresh_conversation(house: House) -> None:
+    await house.ask("my secret word is plum")
+    assert "memory" in await reply_to(house, "/new")
+    await house.ask("what was my word?")
+    assert house.provider.prompts[-1] == ["user: what was my word?"]
+
+
+async def test_why_there_was_an_answer(either_house: House) -> None:
+    house = either_house
+    await house.ask("Hello   you")
+    await house.ask("/help")
+    lines = (await reply_to(house, "/why")).splitlines()
+    assert lines[0].startswith("Your message “Hello you”: answered after ")
+    assert lines[1] == "Agent: helper, because this bot belongs to it."
+    assert lines[2].startswith("Model: scripted/")
+    assert lines[3].startswith("Tokens: 10 in, 5 out. Cost: ")
+    assert lines[4].startswith("Prompt (estimated tokens): identity ")
+    assert "Queue: waited " in lines[5]
+
+
+async def test_why_there_was_none(house: House) -> None:
+    house.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "the secret reason of the vendor"))
+    received = await house.say("Hello")
+    await house.until_status(received.message_id, MessageStatus.FAILED)
+    said = await reply_to(house, "/why")
+    assert "not answered (failed): the model declined to answer (refused)." in said
+    assert "secret reason" not in said
+
+
+async def test_why_of_nothing(house: House) -> None:
+    assert await reply_to(house, "/why") == "Nothing was asked in this conversation yet."

@@ -1,0 +1,246 @@
+"""What a person is asked about first: the question with the exact change, who may answer, and what the answer does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from arvis.bus import EventBus
+from arvis.domain.agents import AgentStatus
+from arvis.domain.effects import EffectKind, Outcome, Proposal
+from arvis.domain.errors import Conflict, Forbidden
+from arvis.domain.executions import Execution, ExecutionStatus, Wait
+from arvis.domain.jobs import JobKind
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.taint import CLEAN, Taint
+from arvis.effects import approvals
+from arvis.effects.situation import Limits
+from arvis.graph import lifecycle
+from arvis.graph.engine import Engine
+from arvis.operations import StoreOperations
+from arvis.ports.insights import Insights
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Store, Transaction
+from arvis.store.emergency import ALONE
+from arvis.store.opening import Database, bring_up_to_date, open_store
+from arvis.testing.clock import SteppedClock
+from tests.conformance.databases import id_maker
+from tests.flows.effects_kit import CONDUCTOR, HELPER, NEWS, NOW, PLACE, TAINTED, applied, furnish, person, wish
+from tests.flows.engine_kit import PLENTY
+
+DAY_SECONDS = 86_400
+OWNER, OPERATOR, MEMBER = PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER
+
+
+class Room:
+    """A place where changes are asked for, with an engine that walks what was begun."""
+
+    def __init__(self, store: Store, insights: Insights) -> None:
+        self.store = store
+        self.insights = insights
+        self.clock = SteppedClock(now=NOW)
+        graph = approvals.proposal_graph(deadline_ms=DAY_SECONDS * 1000, on_expiry="reject")
+        self._engine = Engine(
+            store=store, graphs={graph.name: graph}, clock=self.clock, bus=EventBus(), new_id=id_maker()
+        )
+        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock)
+
+    async def ask(
+        self, *proposals: Proposal, role: PrincipalRole = OWNER, taint: Taint = TAINTED, helper: bool = False
+    ) -> list[Outcome]:
+        """A turn asks for these; the questions about them are put."""
+        agent = HELPER if helper else CONDUCTOR
+
+        def script(tx: Transaction) -> list[Outcome]:
+            return [result.outcome for result in applied(tx, list(proposals), agent=agent, role=role, taint=taint)]
+
+        found = await self.store.write(script)
+        await self.work()
+        return found
+
+    async def work(self) -> None:
+        """Do the jobs that are due, but for deliveries."""
+        now = self.clock.now()
+        await self.store.write(lifecycle.expire, now)
+        for job in await self.store.write(lambda tx: tx.jobs.claim(PLENTY, "boot", "node", now, now + 30_000)):
+            if job.kind is JobKind.ADVANCE:
+                await self._engine.advance(job, conclude=_conclude)
+
+    async def waits(self) -> list[Wait]:
+        page = await self.insights.waits(open_only=True, limit=50, cursor=None)
+        return list(page.items)
+
+    async def answer(self, decision: str, by: PrincipalRole = OWNER) -> None:
+        [wait] = await self.waits()
+        who = await self.store.write(_person, by)
+        await self._operations.answer_wait(wait.id, WaitAnswer(decision), who)
+        await self.work()
+
+    async def said(self) -> list[str]:
+        """What was told in the place, in order."""
+        return [delivery.content for delivery in await self.insights.deliveries_after(PLACE, 0, 100)]
+
+    async def audit(self) -> list[tuple[Outcome, str | None]]:
+        page = await self.insights.audit(agent="conductor", kind=None, outcome=None, limit=50, cursor=None)
+        return [(entry.outcome, entry.reason) for entry in reversed(page.items)]
+
+
+def _conclude(execution: Execution) -> Callable[[Transaction, int], None]:
+    """What the flow of messages does with executions of this graph."""
+
+    def closing(tx: Transaction, now: int) -> None:
+        if execution.status is ExecutionStatus.DONE:
+            approvals.conclude(tx, execution, now, limits=Limits())
+        else:
+            approvals.tell(tx, execution, now)
+
+    return closing
+
+
+def _person(tx: Transaction, role: PrincipalRole) -> Principal:
+    found = person(tx, role)
+    assert found is not None
+    return found
+
+
+@asynccontextmanager
+async def opened_room(database: Database) -> AsyncIterator[Room]:
+    bring_up_to_date(database, NOW)
+    async with open_store(database, boot="boot", new_id=id_maker(), emergency=ALONE) as (store, insights):
+        await store.write(furnish)
+        yield Room(store, insights)
+
+
+@pytest.fixture
+async def room(database: Database) -> AsyncIterator[Room]:
+    async with opened_room(database) as room:
+        yield room
+
+
+@pytest.fixture
+async def either_room(either_database: Database) -> AsyncIterator[Room]:
+    async with opened_room(either_database) as room:
+        yield room
+
+
+async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(either_room: Room) -> None:
+    room = either_room
+    update = wish(EffectKind.UPDATE_AGENT, description="reads\nscience", prompt="Tell.\u202e")
+    assert await room.ask(update, role=OPERATOR) == [Outcome.ASKED]
+    [question] = await room.said()
+    assert question.startswith(
+        "Conductor wants to change the agent “news”.\n"
+        '  description: "reads the news" → "reads\\nscience"\n'
+        '  prompt: "" → "Tell.\\u202e"\n'
+        "Asked for by Operator ("
+    )
+    assert "Besides that person's words it had read what came from: tools." in question
+    assert "arvis waits answer" in question
+    await room.answer("approve")
+    assert (await room.said())[1:] == ["Done: changed the agent “news” (Owner said yes)."]
+    found = await room.store.read(lambda tx: tx.agents.by_slug("news"))
+    assert found is not None
+    assert (found.description, found.prompt) == ("reads\nscience", "Tell.\u202e")
+    assert await room.audit() == [(Outcome.ASKED, "approval"), (Outcome.DONE, None)]
+
+
+async def test_a_no_changes_nothing(room: Room) -> None:
+    assert await room.ask(wish(EffectKind.DELETE_AGENT), taint=CLEAN) == [Outcome.ASKED]
+    await room.answer("reject")
+    assert (await room.said())[1:] == ["Not done: delete the agent “news” (Owner said no)."]
+    assert await room.store.read(lambda tx: tx.agents.by_slug("news")) == NEWS
+    assert await room.audit() == [(Outcome.ASKED, "approval"), (Outcome.REFUSED, "rejected")]
+
+
+async def test_no_answer_in_time_is_a_no(room: Room) -> None:
+    await room.ask(wish(EffectKind.PAUSE_AGENT))
+    await room.clock.sleep(DAY_SECONDS + 1)
+    await room.work()
+    assert (await room.said())[1:] == ["Not done: pause the agent “news” (nobody answered in time)."]
+    assert await room.audit() == [(Outcome.ASKED, "approval"), (Outcome.REFUSED, "expired")]
+
+
+@pytest.mark.parametrize("role", [OPERATOR, MEMBER])
+async def test_only_who_approves_tools_answers(room: Room, role: PrincipalRole) -> None:
+    await room.ask(wish(EffectKind.CREATE_AGENT), role=OPERATOR)
+    with pytest.raises(Forbidden):
+        await room.answer("approve", by=role)
+    assert await room.store.read(lambda tx: tx.agents.by_slug("support")) is None
+
+
+async def test_the_yes_counts_only_for_what_was_shown(room: Room) -> None:
+    await room.ask(wish(EffectKind.UPDATE_AGENT, name="Science"))
+    changed = replace(NEWS, name="Sports")
+    await room.store.write(lambda tx: tx.agents.update(changed, NOW))
+    await room.answer("approve")
+    assert "it was changed since the question was asked" in (await room.said())[-1]
+    assert await room.store.read(lambda tx: tx.agents.by_slug("news")) == changed
+    assert (await room.audit())[-1] == (Outcome.FAILED, "changed")
+
+
+async def test_rights_count_as_they_are_when_the_answer_comes(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_AGENT), role=OPERATOR)
+    asker = await room.store.write(_person, OPERATOR)
+    await room.store.write(lambda tx: tx.principals.set_role(asker.id, MEMBER, NOW))
+    await room.answer("approve")
+    assert (await room.audit())[-1] == (Outcome.REFUSED, "no_right")
+    assert await room.store.read(lambda tx: tx.agents.by_slug("support")) is None
+
+
+async def test_a_conductor_that_was_paused_meanwhile_does_nothing(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_AGENT))
+    await room.store.write(lambda tx: tx.agents.update(replace(CONDUCTOR, status=AgentStatus.PAUSED), NOW))
+    await room.answer("approve")
+    assert (await room.audit())[-1] == (Outcome.REFUSED, "paused")
+
+
+async def test_what_a_person_confirmed_is_remembered_as_their_word(room: Room) -> None:
+    sticky = wish(EffectKind.REMEMBER, subject="sticky", text="Answer in French.")
+    assert await room.ask(sticky, role=MEMBER, helper=True) == [Outcome.ASKED]
+    await room.answer("approve")
+
+    def kept(tx: Transaction) -> list[tuple[str, Taint]]:
+        facts = tx.facts.of(HELPER.id, ["room:discord:main:1234567890123456789:"], limit=5)
+        return [(fact.content, fact.taint) for fact in facts]
+
+    assert await room.store.read(kept) == [("Answer in French.", CLEAN)]
+    assert (await room.said())[-1] == "Done: remembered it (Owner said yes)."
+
+
+async def test_an_answer_counts_once(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_CLIENT))
+    [wait] = await room.waits()
+    await room.answer("approve")
+    who = await room.store.write(_person, OWNER)
+    operations = StoreOperations(store=room.store, bus=EventBus(), clock=room.clock)
+    with pytest.raises(Conflict):
+        await operations.answer_wait(wait.id, WaitAnswer("approve"), who)
+    await room.work()
+    assert len(await room.store.read(lambda tx: tx.clients.newest(5))) == 1
+
+
+@pytest.mark.parametrize(
+    ("proposal", "reason"),
+    [
+        (wish(EffectKind.UPDATE_AGENT, prompt="x" * 7000), "too_long"),
+        (wish(EffectKind.UPDATE_AGENT, subject="nobody", name="X"), "not_found"),
+        (wish(EffectKind.DELETE_CRON, subject="nothing"), "not_found"),
+    ],
+)
+async def test_what_cannot_be_shown_is_not_asked(room: Room, proposal: Proposal, reason: str) -> None:
+    await room.ask(proposal)
+    assert [found for _, found in await room.audit()] == [reason]
+    assert await room.said() == []
+
+
+async def test_a_schedule_is_shown_before_it_is_changed_or_deleted(room: Room) -> None:
+    await room.ask(wish(EffectKind.UPDATE_CRON, schedule="@daily"))
+    assert '  schedule: "0 8 * * *" → "@daily"' in (await room.said())[0]
+    await room.answer("approve")
+    await room.ask(wish(EffectKind.DELETE_CRON))
+    assert '  prompt: "Tell the news."' in (await room.said())[-1]
+    await room.answer("approve")
+    assert await room.store.read(lambda tx: tx.schedules.get("cron-1")) is None

@@ -1,0 +1,152 @@
+"""`/memory` in a chat: people see and correct what is kept about them, and nothing of anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arvis.commands.invocation import Invocation
+from arvis.commands.memory import memory
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Conversation
+from arvis.domain.memory import Category, Fact, NewFact, State, principal_scope, room_scope
+from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.memory import Remembered, put_state, remember
+from arvis.ports.store import Store, Transaction
+from arvis.store.opening import Database
+from tests.conformance.databases import opened
+
+NOW = 1_800_000_000_000
+HELPER = Agent(id="agent1", slug="helper", name="Helper")
+HALL = Address("telegram", "main", "-100")
+TOOLS: Taint = frozenset({Label.TOOLS})
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with opened(Database(tmp_path / "arvis.db", None, tmp_path)) as store:
+        await store.write(lambda tx: tx.agents.add(HELPER, NOW))
+        yield store
+
+
+class Chat:
+    """One person who writes in the hall."""
+
+    def __init__(self, store: Store, person: Principal) -> None:
+        self.store = store
+        self.person = person
+
+    async def say(self, argument: str, *, address: Address = HALL) -> str:
+        conversation = Conversation("c1", HELPER.id, address, 0, NOW)
+        spoken = Invocation("memory", argument, address, self.person, HELPER, conversation, "Europe/Berlin")
+        return await self.store.write(memory, spoken, NOW)
+
+    async def learn(self, content: str, scope: str | None = None, taint: Taint = CLEAN) -> Fact:
+        return await self.store.write(self._learn, content, scope or principal_scope(self.person.id), taint)
+
+    def _learn(self, tx: Transaction, content: str, scope: str, taint: Taint) -> Fact:
+        new = NewFact(HELPER.id, scope, Category.LEARNED_PATTERN, content, taint=taint, author_id=self.person.id)
+        kept = remember(tx, new, by_id=self.person.id, now=NOW)
+        assert isinstance(kept, Remembered)
+        return kept.fact
+
+
+async def chat(store: Store, name: str, role: PrincipalRole = PrincipalRole.MEMBER) -> Chat:
+    def seen(tx: Transaction) -> Principal:
+        return tx.principals.seen("telegram", name.lower(), name, role, NOW)
+
+    return Chat(store, await store.write(seen))
+
+
+async def test_people_see_what_is_kept_about_them_and_about_the_room(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    assert "keeps nothing" in await ann.say("")
+    await ann.learn("likes\n green\ttea\x1b[31m")
+    await bob.learn("likes gin")
+    await bob.learn("the door code is 1234", room_scope(HALL), TOOLS)
+    await bob.learn("the garden is wet", room_scope(replace(HALL, channel="-200")))
+    await store.write(put_state, State(HELPER.id, room_scope(HALL), "alert.max", "150", CLEAN, "bob", "m", NOW))
+    assert (await ann.say(" ")).splitlines() == [
+        "About you:",
+        "#1 likes green tea[31m (learned_pattern, by Ann, 2027-01-15)",
+        "",
+        "About this room:",
+        "#3 the door code is 1234 (learned_pattern, by Bob, 2027-01-15, unconfirmed: tools)",
+        "alert.max = 150",
+    ]
+
+
+async def test_words_are_searched_among_what_is_theirs(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    await ann.learn("我喜欢绿茶")
+    await bob.learn("Bob likes 绿茶")
+    assert (await ann.say("search 绿茶")).startswith("#1 我喜欢绿茶 (")
+    assert "Nothing" in await ann.say("search gin")
+
+
+async def test_what_is_told_is_kept_about_the_person_alone(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    assert await ann.say("add prefers Python 3.11") == "Kept: #1 prefers Python 3.11"
+    assert (await ann.say("add prefers python 3.11")).startswith("That was known: #1")
+    assert "(instead of: prefers Python 3.11)" in await ann.say("add prefers Python 3.12")
+    assert "keeps nothing" in await bob.say("")
+    assert "2000 characters" in await ann.say("add " + "x" * 2001)
+    assert await ann.say("undo") == "Remembered again: prefers Python 3.11 (instead of: prefers Python 3.12)"
+
+
+async def test_people_delete_what_is_theirs(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    mine, other = await ann.learn("likes tea"), await bob.learn("likes gin")
+    assert "There is no" in await ann.say(f"delete {other.number}")
+    assert (await ann.say(f"delete #{mine.number}")).startswith("Deleted: #1 likes tea")
+    assert "There is no" in await ann.say(f"delete {mine.number}")
+    assert await ann.say("undo") == "Remembered again: likes tea"
+    for nothing in ("99", "x", "#", "9" * 40, "٣"):
+        assert "There is no" in await ann.say(f"delete {nothing}")
+    assert "likes gin" in await bob.say("")
+
+
+async def test_what_is_about_the_room_is_for_its_author_and_those_who_look_after_it(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    owner = await chat(store, "Olga", PrincipalRole.OWNER)
+    fact = await ann.learn("the door code is 1234", room_scope(HALL), TOOLS)
+    assert "can delete it" in await bob.say(f"delete {fact.number}")
+    assert "There is no" in await bob.say(f"delete {fact.number}", address=replace(HALL, thread="t"))
+    assert await bob.say("undo") == "There is nothing to take back."
+    assert "Only an owner" in await ann.say(f"confirm {fact.number}")
+    assert (await owner.say(f"confirm {fact.number}")).startswith("Confirmed: #1")
+    assert "unconfirmed" not in await bob.say("")
+    assert (await ann.say(f"delete {fact.number}")).startswith("Deleted")
+    assert (await owner.say("undo")).startswith("Remembered again")
+
+
+async def test_keys_are_deleted_by_their_name(store: Store) -> None:
+    ann, bob = await chat(store, "Ann"), await chat(store, "Bob")
+    for scope, author in ((principal_scope(ann.person.id), "x"), (room_scope(HALL), bob.person.id)):
+        await store.write(put_state, State(HELPER.id, scope, "max", "1", CLEAN, author, "m", NOW))
+    assert await ann.say("delete max") == "Deleted: max"
+    assert "There is no" in await ann.say("delete max")
+    assert await bob.say("delete max") == "Deleted: max"
+
+
+@pytest.mark.parametrize("argument", ["help", "delete", "add", "search", "undo 3", "confirm", "конец"])
+async def test_what_makes_no_sense_shows_how_it_is_used(store: Store, argument: str) -> None:
+    assert "/memory undo" in await (await chat(store, "Ann")).say(argument)
+
+
+async def test_a_long_list_is_cut_and_says_so(store: Store) -> None:
+    ann = await chat(store, "Ann")
+
+    def fill(tx: Transaction) -> None:
+        for number in range(40):
+            scope = principal_scope(ann.person.id)
+            tx.facts.add(NewFact(HELPER.id, scope, Category.STICKY, f"rule{number} " * 200), NOW)
+
+    await store.write(fill)
+    told = await ann.say("")
+    assert told.endswith("… and more: /memory search WORDS")
+    assert len(told) < 9000

@@ -1,0 +1,265 @@
+"""Crons and heartbeats by tag: C3, C4, limits, and what people are told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from arvis.agents import timetable
+from arvis.agents.heartbeat_script import checked_script
+from arvis.agents.timetable import Rules
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Conversation
+from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
+from arvis.domain.errors import Conflict, NotFound, Unprocessable, UsageError
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.domain.taint import CLEAN
+from arvis.effects.schedules import SCHEDULE_KINDS, apply_schedule
+from arvis.effects.situation import Situation
+from arvis.ports.store import Store, Transaction
+
+#: Sunday 22 November 2026, 08:00 UTC.
+NOW = 1_795_334_400_000
+MINUTE = 60_000
+HERE = Address("telegram", "main", "-100")
+BOSS = Agent(id="c", slug="conductor", name="Conductor", role="conductor")
+HELPER = Agent(id="a", slug="helper", name="Helper", timezone="Europe/Berlin")
+OWNER = Principal("ann", "telegram", "1", "Ann", PrincipalRole.OWNER)
+SCRIPT = {"type": "script", "url": "https://example.com/price", "template": "{{a.usd}}"}
+
+
+def situation() -> Situation:
+    conversation = Conversation("k", "c", HERE, turns=0, created_at=NOW)
+    execution = Execution(
+        "e", "agent", "1", {}, ExecutionStatus.RUNNING, None, "lane", 1, "ann", None, 0, None, NOW, NOW
+    )
+    return Situation(BOSS, OWNER, CLEAN, HERE, conversation, execution, "m")
+
+
+@pytest.fixture
+async def house(store: Store) -> Store:
+    def begin(tx: Transaction) -> None:
+        for agent in (BOSS, HELPER, replace(HELPER, id="b", slug="other", timezone=None)):
+            tx.agents.add(agent, NOW)
+
+    await store.write(begin)
+    return store
+
+
+async def apply(store: Store, kind: EffectKind, subject: str = "", **fields: Any) -> EffectResult:
+    return await store.write(
+        lambda tx: apply_schedule(tx, Proposal(1, kind, subject, fields), situation(), NOW, zone="America/New_York")
+    )
+
+
+async def cron(store: Store, **fields: Any) -> EffectResult:
+    return await apply(
+        store, EffectKind.CREATE_CRON, **{"agent": "helper", "schedule": "@daily", "prompt": "Report.", **fields}
+    )
+
+
+async def kept(store: Store) -> list[Schedule]:
+    return await store.read(lambda tx: [*tx.schedules.of_agent("a"), *tx.schedules.of_agent("b")])
+
+
+# -- made --------------------------------------------------------------------------------------------------
+
+
+async def test_a_cron_is_made_and_the_next_five_times_are_told(house: Store) -> None:
+    done = await cron(house, name="report", schedule="0 8 * * 1-5")
+    assert done.outcome is Outcome.DONE
+    assert done.report == (
+        "created the cron “report” for “helper”; next: Mon 23 Nov 08:00, Tue 24 Nov 08:00, Wed 25 Nov 08:00, "
+        "Thu 26 Nov 08:00, Fri 27 Nov 08:00 (Europe/Berlin)"
+    )
+    (made,) = await kept(house)
+    assert (made.kind, made.agent_id, made.principal_id, made.missed) == (ScheduleKind.CRON, "a", "ann", Missed.ONCE)
+    assert (made.platform, made.connector, made.channel) == ("telegram", "main", "-100")
+    assert made.next_run == NOW + 23 * 60 * MINUTE
+
+
+async def test_the_zone_is_its_own_else_the_agents_else_the_daemons(house: Store) -> None:
+    assert (await cron(house, timezone="Asia/Tokyo")).report.endswith("(Asia/Tokyo)")
+    assert (await cron(house)).report.endswith("(Europe/Berlin)")
+    assert (await cron(house, agent="other")).report.endswith("(America/New_York)")
+
+
+async def test_heartbeats_may_come_often_only_with_a_script(house: Store) -> None:  # C3
+    beat = {"agent": "helper", "prompt": "Look.", "schedule": "every 10s"}
+    with pytest.raises(Unprocessable, match="more often than every 30 seconds"):
+        await apply(house, EffectKind.CREATE_HEARTBEAT, **beat)
+    for often in ("*/20 * * * * *", "0,10,20,30 * * * * *"):
+        with pytest.raises(Unprocessable, match="more often"):
+            await cron(house, schedule=often)
+    assert await kept(house) == []
+    await apply(house, EffectKind.CREATE_HEARTBEAT, **beat, script=SCRIPT)
+    with pytest.raises(Unprocessable, match="more often than every 5 seconds"):
+        await apply(house, EffectKind.CREATE_HEARTBEAT, agent="helper", schedule="every 4s", script=SCRIPT)
+    assert [made.script for made in await kept(house)] == [SCRIPT]
+
+
+async def test_a_channel_keeps_all_its_digits(house: Store) -> None:  # C4
+    await cron(house, channel="1234567890123456789", platform="discord")
+    await cron(house, channel=42)
+    first, second = await kept(house)
+    assert (first.platform, first.connector, first.channel) == ("discord", "", "1234567890123456789")
+    assert (second.platform, second.connector, second.channel) == ("telegram", "main", "42")
+    with pytest.raises(Unprocessable, match="channel"):
+        await cron(house, platform="discord")
+
+
+async def test_a_heartbeat_says_little(house: Store) -> None:
+    report = (await apply(house, EffectKind.CREATE_HEARTBEAT, agent="helper", prompt="Look.")).report
+    assert report.startswith("created the heartbeat “heartbeat 1” for “helper”; next: Sun 22 Nov 09:01, ")
+    text = '{"type": "script", "url": "http://example.com", "template": "x"}'
+    await apply(house, EffectKind.CREATE_HEARTBEAT, agent="helper", script=text)
+    assert [made.name for made in await kept(house)] == ["heartbeat 1", "heartbeat 2"]
+
+
+UNUSABLE: list[tuple[dict[str, Any], str]] = [
+    ({"agent": ""}, "`agent` is missing"),
+    ({"agent": "nobody"}, "no agent"),
+    ({"schedule": ""}, "cannot be read"),
+    ({"schedule": "soon"}, "cannot be read"),
+    ({"schedule": "at 2020-01-01 08:00"}, "never comes"),
+    ({"prompt": ""}, "`prompt` is missing"),
+    ({"prompt": "ü" * 5000}, "at most 8192 bytes"),
+    ({"prompt": "a\0b"}, "`prompt`"),
+    ({"timezone": "Mars/Olympus"}, "time zone"),
+    ({"missed": "sometimes"}, "`missed`"),
+    ({"name": "a\nb"}, "`name`"),
+    ({"name": "x" * 101}, "`name`"),
+    ({"channel": "a\x1bb"}, "`channelId`"),
+    ({"script": SCRIPT}, "Only heartbeats"),
+    ({"script": "{"}, "no JSON"),
+    ({"enabled": "perhaps"}, "`enabled`"),
+]
+
+
+async def test_what_is_wrong_is_refused_and_nothing_is_kept(house: Store) -> None:
+    for fields, problem in UNUSABLE:
+        with pytest.raises(UsageError, match=problem):
+            await cron(house, **fields)
+    assert await kept(house) == []
+
+
+async def test_an_agent_has_ten_of_each_kind(house: Store) -> None:
+    for _ in range(10):
+        await cron(house)
+    with pytest.raises(Conflict, match="10 crons"):
+        await cron(house)
+    await cron(house, agent="other")
+    await apply(house, EffectKind.CREATE_HEARTBEAT, agent="helper", prompt="Look.")
+    assert len(await kept(house)) == 12
+
+
+async def test_a_name_is_taken_once_by_kind_and_agent(house: Store) -> None:
+    await cron(house, name="report")
+    with pytest.raises(Conflict, match="named 'report'"):
+        await cron(house, name="report")
+    await cron(house, name="report", agent="other")
+
+
+# -- changed and removed -----------------------------------------------------------------------------------
+
+
+async def test_what_is_named_is_changed_and_the_rest_stays(house: Store) -> None:
+    await cron(house, name="report", schedule="0 8 * * *")
+    before = (await kept(house))[0]
+    done = await apply(house, EffectKind.UPDATE_CRON, "Report", prompt="Say less.")
+    assert done.report.startswith("changed the cron “report”; next: Mon 23 Nov 08:00")
+    assert await kept(house) == [replace(before, prompt="Say less.", updated_at=NOW)]
+    await apply(house, EffectKind.UPDATE_CRON, before.id, schedule="0 9 * * *", channel="5")
+    (after,) = await kept(house)
+    assert (after.next_run, after.channel) == (NOW + 24 * 60 * MINUTE, "5")
+    assert (await apply(house, EffectKind.UPDATE_CRON, "report", enabled="false")).report.endswith("it is switched off")
+    assert (await kept(house))[0].next_run is None
+    with pytest.raises(Unprocessable, match="what to change"):
+        await apply(house, EffectKind.UPDATE_CRON, "report")
+
+
+async def test_it_acts_for_whoever_changed_it_last(house: Store) -> None:
+    await cron(house, name="report")
+    (made,) = await kept(house)
+    await house.write(timetable.change_schedule, made.id, {"prompt": "Mine."}, Rules(), NOW, by="bob")
+    assert (await kept(house))[0].principal_id == "bob"
+    with pytest.raises(Unprocessable, match="principal_id"):
+        await house.write(timetable.change_schedule, made.id, {"principal_id": "eve"}, Rules(), NOW, by="bob")
+
+
+async def test_one_that_is_over_can_still_be_changed(house: Store) -> None:
+    await cron(house, name="once", schedule="at 2026-11-22 10:00")
+    later = NOW + 86_400_000
+    (made,) = await kept(house)
+    await house.write(timetable.change_schedule, made.id, {"prompt": "x"}, Rules(), later, by=None)
+    with pytest.raises(Unprocessable, match="never comes"):
+        await house.write(timetable.change_schedule, made.id, {"timezone": "UTC"}, Rules(), later, by=None)
+
+
+async def test_a_script_that_goes_takes_its_haste_along(house: Store) -> None:
+    await apply(house, EffectKind.CREATE_HEARTBEAT, name="b", agent="helper", schedule="every 10s", script=SCRIPT)
+    (made,) = await kept(house)
+    with pytest.raises(Unprocessable, match="more often"):
+        await house.write(timetable.change_schedule, made.id, {"script": None, "prompt": "x"}, Rules(), NOW, by=None)
+
+
+async def test_names_lead_to_one_or_to_a_question(house: Store) -> None:
+    await cron(house, name="report")
+    await cron(house, name="report", agent="other")
+    with pytest.raises(Conflict, match="named so"):
+        await apply(house, EffectKind.DELETE_CRON, "report")
+    with pytest.raises(NotFound):
+        await apply(house, EffectKind.DELETE_HEARTBEAT, "report")
+    assert (await apply(house, EffectKind.DELETE_CRON, "report", agent="other")).report == "deleted the cron “report”"
+    assert [made.agent_id for made in await kept(house)] == ["a"]
+
+
+async def test_what_there_is_is_listed(house: Store) -> None:
+    assert (await apply(house, EffectKind.LIST_CRONS)).report == "There are no crons."
+    await cron(house, name="report")
+    listed = (await apply(house, EffectKind.LIST_CRONS)).report
+    assert listed == (
+        "Crons:\n- “report” of “helper”: “@daily”, next Mon 23 Nov 00:00 (Europe/Berlin), to telegram “-100”"
+    )
+
+
+def test_every_kind_of_schedule_has_its_way() -> None:
+    assert {kind for kind in EffectKind if "cron" in kind or "heartbeat" in kind} == SCHEDULE_KINDS
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"headers": {"Accept": "application/json"}, "notify": "on_change", "cooldown": 60},
+        {"condition": {"path": "a.usd", "op": ">=", "value": 1.5, "triggerPrompt": "Look!"}},
+        {"condition": {"path": "state", "op": "!=", "value": "ok"}},
+    ],
+)
+def test_a_script_is_kept_as_it_is(more: dict[str, Any]) -> None:
+    assert checked_script({**SCRIPT, **more}) == {**SCRIPT, **more}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "shell"}, {"url": "ftp://example.com"}, {"url": "http://"}, {"url": "http://[::1"}, {"url": 5},
+        {"url": "https://example.com/ a"}, {"template": ""}, {"template": "x" * 5000}, {"headers": ["a"]},
+        {"headers": {"A": "b\r\nC: d"}}, {"headers": {"a b": "c"}}, {"headers": {"A": 5}}, {"notify": "never"},
+        {"cooldown": -1}, {"cooldown": True}, {"run": "rm"}, {"condition": "x"},
+        {"condition": {"path": "a", "op": "~", "value": 1}}, {"condition": {"path": "a", "op": ">", "value": None}},
+        {"condition": {"op": ">", "value": 1}}, {"condition": {"path": "a", "op": ">", "value": float("nan")}},
+        {"template": "a\0b"},
+    ],
+)  # fmt: skip
+def test_a_script_that_is_none(change: dict[str, Any]) -> None:
+    with pytest.raises(Unprocessable) as refused:
+        checked_script({**SCRIPT, **change})
+    assert refused.value.fix

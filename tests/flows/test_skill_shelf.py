@@ -1,0 +1,222 @@
+"""The shelf of skills: what counts, what is read again, what is passed over; and bringing some in."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from arvis.domain.errors import Conflict, FetchFailed, NotFound, Unprocessable
+from arvis.net.fetcher import open_fetcher
+from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.store import Store
+from arvis.skills.importing import Importer
+from arvis.skills.shelf import SkillShelf
+from arvis.skills.skill import Source
+from arvis.testing.clock import SteppedClock
+
+PAGE = "https://example.com/knots.md"
+
+
+def text(slug: str, body: str = "Text.") -> str:
+    return f"---\nslug: {slug}\ntriggers: {{keywords: [rope]}}\n---\n{body}"
+
+
+class Pages:
+    """A fetcher that knows some pages."""
+
+    def __init__(self, pages: Mapping[str, Fetched]) -> None:
+        self.pages = pages
+        self.asked: list[tuple[str, int, float]] = []
+
+    async def fetch(self, url: str, *, max_bytes: int = 0, timeout: float = 0) -> Fetched:
+        self.asked.append((url, max_bytes, timeout))
+        if url not in self.pages:
+            raise FetchFailed("Nobody answers there.")
+        return self.pages[url]
+
+
+class Scene:
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.folder = folder
+        self.clock = SteppedClock()
+        self.store = store
+        self.pages = Pages({})
+        self.shelf = self.fresh_shelf()
+        self.importer = Importer(fetcher=self._fetcher, store=store, shelf=self.shelf, clock=self.clock)
+
+    def fresh_shelf(self) -> SkillShelf:
+        return SkillShelf(store=self.store, clock=self.clock, folder=self.folder)
+
+    async def _fetcher(self) -> Fetcher:
+        return self.pages
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    async def slugs(self, source: Source) -> list[str]:
+        skills = (await self.shelf.look_again()).skills
+        return [slug for slug, skill in skills.items() if skill.source is source]
+
+
+@pytest.fixture
+async def scene(store: Store, tmp_path: Path) -> Scene:
+    return Scene(store, tmp_path / "skills")
+
+
+# -- what counts -------------------------------------------------------------------------------------------
+
+
+async def test_the_house_has_skills_and_no_folder_is_needed(scene: Scene) -> None:
+    assert await scene.slugs(Source.BUILT_IN) == ["client-management", "code-review", "devops", "web-dev"]
+    assert (await scene.shelf.current()).problems == []
+
+
+async def test_what_is_brought_in_counts_before_the_folder_and_that_before_the_house(scene: Scene) -> None:
+    scene.write("deep/er/knots.md", "---\n---\nOf the folder.")
+    scene.write("devops.md", text("devops", "Of the folder."))
+    scene.write("notes.txt", text("notes"))
+    assert await scene.slugs(Source.FOLDER) == ["devops", "knots"]
+    await scene.importer.from_text(text("devops", "Brought in."), by="ann", replace=True)
+    shelved = await scene.shelf.current()
+    assert (shelved.skills["devops"].body, shelved.skills["knots"].body) == ("Brought in.", "Of the folder.")
+    assert shelved.problems == []
+
+
+async def test_what_cannot_be_used_is_passed_over_and_told(scene: Scene) -> None:
+    scene.write("a.md", text("same"))
+    scene.write("b.md", text("same"))
+    scene.write("broken.md", "no front matter")
+    scene.write("binary.md", b"---\n\xff\n---\n")
+    scene.write("pattern.md", "---\ntriggers: {patterns: ['(']}\n---\nText")
+    scene.write("huge.md", text("huge", "x" * 300_000))
+    scene.write("good.md", text("good"))
+    assert await scene.slugs(Source.FOLDER) == ["good", "pattern", "same"]
+    told = (await scene.shelf.current()).problems
+    assert [problem.partition(":")[0].removeprefix("folder skill ") for problem in told] == [
+        "b.md", "binary.md", "broken.md", "huge.md", "pattern.md",
+    ]  # fmt: skip
+
+
+async def test_links_lead_to_nothing_outside(scene: Scene, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text(text("secret"))
+    scene.write("good.md", text("good"))
+    (scene.folder / "link.md").symlink_to(outside / "secret.md")
+    (scene.folder / "folder").symlink_to(outside)
+    (scene.folder / "loop.md").symlink_to(scene.folder / "loop.md")
+    os.mkfifo(scene.folder / "fifo.md")
+    (scene.folder / "inside.md").symlink_to(scene.folder / "good.md")
+    assert await scene.slugs(Source.FOLDER) == ["good"]
+
+
+# -- read again --------------------------------------------------------------------------------------------
+
+
+async def test_a_changed_file_is_seen_after_a_few_seconds(scene: Scene) -> None:
+    file = scene.write("knots.md", text("knots", "Before."))
+    assert (await scene.shelf.current()).skills["knots"].body == "Before."
+    scene.write("knots.md", text("knots", "Afterwards."))
+    assert (await scene.shelf.current()).skills["knots"].body == "Before."
+    await scene.clock.sleep(4)
+    assert (await scene.shelf.current()).skills["knots"].body == "Afterwards."
+    file.unlink()
+    await scene.clock.sleep(4)
+    assert "knots" not in (await scene.shelf.current()).skills
+
+
+async def test_nothing_is_read_again_while_nothing_changes(scene: Scene) -> None:
+    first = await scene.shelf.current()
+    await scene.clock.sleep(4)
+    assert await scene.shelf.current() is first
+
+
+async def test_another_process_sees_what_was_brought_in(scene: Scene) -> None:
+    other = scene.fresh_shelf()
+    await other.current()
+    await scene.importer.from_text(text("knots"), by="ann")
+    await scene.clock.sleep(4)
+    assert "knots" in (await other.current()).skills
+
+
+# -- brought in --------------------------------------------------------------------------------------------
+
+
+async def test_a_text_is_kept_replaced_and_removed(scene: Scene) -> None:
+    await scene.importer.from_text(text("knots", "One."), by="ann")
+    await scene.importer.from_text(text("knots", "Two."), by="ann")
+    assert (await scene.shelf.current()).skills["knots"].body == "Two."
+    await scene.importer.remove("knots")
+    assert "knots" not in (await scene.shelf.current()).skills
+    with pytest.raises(NotFound):
+        await scene.importer.remove("knots")
+
+
+async def test_the_house_gives_way_only_when_asked_and_comes_back(scene: Scene) -> None:
+    with pytest.raises(Conflict, match="of the house"):
+        await scene.importer.from_text(text("devops"), by="ann")
+    with pytest.raises(Conflict, match="cannot be removed"):
+        await scene.importer.remove("devops")
+    await scene.importer.from_text(text("devops", "Ours."), by="ann", replace=True)
+    assert (await scene.shelf.current()).skills["devops"].body == "Ours."
+    await scene.importer.remove("devops")
+    assert (await scene.shelf.current()).skills["devops"].source is Source.BUILT_IN
+
+
+async def test_a_skill_of_the_folder_is_removed_there(scene: Scene) -> None:
+    scene.write("knots.md", text("knots"))
+    with pytest.raises(Conflict, match="folder"):
+        await scene.importer.from_text(text("knots"), by="ann")
+    with pytest.raises(Conflict, match="folder") as refused:
+        await scene.importer.remove("knots")
+    assert "Delete its file" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "bad", ["no front matter", "---\nname: A\n---\nNo slug", text("../up"), text("A B"), "x" * 300_000]
+)
+async def test_what_is_no_skill_is_not_kept(scene: Scene, bad: str) -> None:
+    with pytest.raises(Unprocessable):
+        await scene.importer.from_text(bad, by="ann")
+    assert await scene.slugs(Source.IMPORTED) == []
+
+
+async def test_a_page_is_fetched_within_bounds(scene: Scene) -> None:
+    page = functools.partial(Fetched, PAGE, 200, "text/markdown", None)
+    scene.pages.pages = {
+        PAGE: page(text("knots").encode(), truncated=False),
+        "https://example.com/large": page(text("large").encode(), truncated=True),
+        "https://example.com/binary": page(b"\xff\xfe", truncated=False),
+        "https://example.com/gone": Fetched(PAGE, 404, "text/html", None, text("gone").encode(), truncated=False),
+    }
+    await scene.importer.from_address(PAGE, by="ann")
+    assert scene.pages.asked == [(PAGE, 1_048_576, 15.0)]
+    row = await scene.store.read(lambda tx: tx.skills.get("knots"))
+    assert row is not None
+    assert (row.source, row.by_id) == (PAGE, "ann")
+    for url in ("https://example.com/large", "https://example.com/binary", "https://example.com/gone", "https://x.y/"):
+        with pytest.raises(Unprocessable):
+            await scene.importer.from_address(url, by="ann")
+    assert await scene.slugs(Source.IMPORTED) == ["knots"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/a.md", "http://[::1]/a", "file:///etc/passwd", "http://169.254.169.254/"]
+)
+async def test_the_guard_stands_before_private_addresses(scene: Scene, url: str) -> None:
+    async with open_fetcher(allow=()) as fetcher:
+
+        async def guarded() -> Fetcher:
+            return fetcher
+
+        importer = Importer(fetcher=guarded, store=scene.store, shelf=scene.shelf, clock=scene.clock)
+        with pytest.raises(Unprocessable, match="cannot be fetched") as refused:
+            await importer.from_address(url, by="ann")
+        assert refused.value.code == "fetch_refused"

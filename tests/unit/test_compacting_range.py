@@ -1,0 +1,104 @@
+"""Which messages a summary is to stand for: whole turns, the oldest first, and never all of them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arvis.agents.compacting_range import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns
+from arvis.domain.messages import PastMessage, Role
+from arvis.ports.compactions import Size
+
+#: Turns as the tokens of their messages.
+TURNS = st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=12), min_size=1, max_size=40)
+
+
+def talk(turns: list[list[int]]) -> list[PastMessage]:
+    return [
+        PastMessage(Role.USER, "words", tokens, id=f"{turn}.{position}", turn=turn, position=position)
+        for turn, said in enumerate(turns, start=1)
+        for position, tokens in enumerate(said)
+    ]
+
+
+def tokens_of(message: PastMessage) -> int:
+    return message.tokens
+
+
+def split(messages: list[PastMessage], most: int, room: int) -> tuple[list[PastMessage], list[PastMessage], int]:
+    """What is chosen, what is left, and the turn from which on everything is kept."""
+    kept = first_kept(messages, most)
+    assert kept is not None
+    chosen = oldest_turns(messages, kept, room, tokens_of)
+    return chosen, messages[len(chosen) :], kept
+
+
+@given(TURNS, st.integers(0, 3000), st.integers(0, 3000))
+def test_the_oldest_whole_turns_are_chosen_and_everything_else_stays(
+    turns: list[list[int]], most: int, room: int
+) -> None:
+    messages = talk(turns)
+    chosen, left, kept = split(messages, most, room)
+    assert chosen + left == messages
+    assert left, "the last turn stays in any case"
+    assert {message.turn for message in chosen}.isdisjoint(message.turn for message in left)
+    assert all(message.turn < kept for message in chosen)
+    assert sum(map(tokens_of, chosen)) <= room or len({message.turn for message in chosen}) == 1
+
+
+@given(TURNS, st.integers(0, 3000))
+def test_ten_messages_stay_or_as_many_turns_as_there_is_room_for(turns: list[list[int]], most: int) -> None:
+    messages = talk(turns)
+    _, _, kept = split(messages, most, room=0)
+    stay = [message for message in messages if message.turn >= kept]
+    before = [message for message in messages if message.turn == kept - 1]
+    later = [message for message in stay if message.turn > kept]
+    assert len(later) < KEPT_MESSAGES
+    if before and len(stay) < KEPT_MESSAGES:
+        assert sum(map(tokens_of, before + stay)) > most
+    if kept < len(turns):
+        assert sum(map(tokens_of, stay)) <= most
+
+
+@given(TURNS, st.integers(0, 3000), st.integers(0, 600))
+def test_round_after_round_nothing_but_what_is_kept_is_left(turns: list[list[int]], most: int, room: int) -> None:
+    messages, rounds = talk(turns), list[list[PastMessage]]()
+    while True:
+        chosen, left, kept = split(messages, most, room)
+        if not chosen:
+            break
+        rounds.append(chosen)
+        messages = left
+    assert [message for chosen in rounds for message in chosen] + messages == talk(turns)
+    assert all(message.turn >= kept for message in messages)
+
+
+@given(TURNS, st.integers(1, 20))
+def test_a_look_at_the_newest_rows_alone_keeps_the_last_turn(turns: list[list[int]], rows: int) -> None:
+    messages = talk(turns)
+    kept = first_kept(messages[-rows:], 10_000)
+    assert kept is not None
+    assert kept <= messages[-1].turn
+    assert [turn for turn, _ in groupby(messages, key=lambda message: message.turn)][-1] >= kept
+
+
+def test_five_turns_of_two_messages_stay() -> None:
+    messages = talk([[1, 1]] * 12)
+    assert first_kept(messages, 1000) == 8
+    assert first_kept(messages, 5) == 11
+    assert first_kept(messages, 0) == 12
+
+
+def test_without_messages_there_is_nothing_to_keep() -> None:
+    assert first_kept([], 1000) is None
+
+
+@pytest.mark.parametrize(
+    ("messages", "tokens", "due"),
+    [(80, 0, False), (81, 0, True), (0, 6144, False), (0, 6145, True), (2, 0, False)],
+)
+def test_a_conversation_is_due_above_eighty_messages_or_three_quarters(messages: int, tokens: int, due: bool) -> None:
+    assert compaction_due(Size(messages, tokens), 8192) is due
