@@ -19,7 +19,8 @@ from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Attachment, IncomingMessage, MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
-from arvis.effects.conclusion import Conclusion
+from arvis.effects.conclusion import Conclusion, taint_of_turn
+from arvis.effects.delegation import on_turn_end
 from arvis.effects.situation import Limits
 from arvis.graph import lifecycle
 from arvis.graph.engine import Engine
@@ -121,7 +122,7 @@ class MessageFlow:
     async def run(self, job: Job) -> Verdict:
         """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
         await self._gather(job)  # 9
-        conclusion = Conclusion(limits=self._limits)
+        conclusion = Conclusion(limits=self._limits, zone=self._zone)
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
@@ -141,7 +142,8 @@ class MessageFlow:
             case Failed(reason=reason, error=error):
                 lifecycle.fail(tx, execution.id, error, now)
                 ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
-                turns.end_turn(tx, execution, ending, now)
+                if turns.end_turn(tx, execution, ending, now):
+                    on_turn_end(tx, execution, ending.content, taint_of_turn(execution), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
                 _tell_of_delay(tx, execution, run_at, "retry", now)
@@ -238,9 +240,7 @@ def accept(
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 
 
-def obey(
-    tx: Transaction, message: IncomingMessage, routed: Routed, spoken: Spoken, *, zone: str, now: int
-) -> Received:
+def obey(tx: Transaction, message: IncomingMessage, routed: Routed, spoken: Spoken, *, zone: str, now: int) -> Received:
     """A text command: the daemon answers it at once, without a turn."""
     if (known := tx.messages.by_event(message.address, message.event_id)) is not None:
         return Received(known.id, known.status, known.reason or "", duplicate=True)

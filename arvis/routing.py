@@ -6,6 +6,7 @@ written here.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ WEB = "web"
 #: Talk among people in a group, which nobody answers and nobody keeps.
 NOT_ADDRESSED = "not_addressed"
 DASHBOARD_AGENT = "dashboard-agent-"
+
+#: An agent is called by its name behind one of these; never where it stands inside a word (an address of mail).
+_AT = re.compile(r"(?<![\w.@])@(?=\S)")
+#: So many of them are looked at, with so many characters behind them.
+_MOST_PLACES = 50
+_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +151,21 @@ def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: Princ
 def mentioned(content: str, agents: Sequence[Agent]) -> Agent | None:
     """The active agent that the text calls by `@slug` or `@name`: the longest name first, of two with one name the
     older agent, and never where the `@` stands inside a word (an address of mail)."""
-    if "@" not in content:
+    places = itertools.islice(_AT.finditer(content), _MOST_PLACES)
+    behind = [content[place.end() : place.end() + _LONGEST_NAME].casefold() for place in places]
+    if not behind:
         return None
     active = [agent for agent in reversed(agents) if agent.active]
     names = {name.casefold(): agent for agent in active for name in (agent.name, agent.slug) if name}
-    text = content.casefold()
     for name in sorted(names, key=len, reverse=True):
-        if re.search(rf"(?<![\w.])@{re.escape(name)}(?!\w)", text):
+        if any(words.startswith(name) and not _goes_on(words[len(name) :]) for words in behind):
             return names[name]
     return None
+
+
+def _goes_on(rest: str) -> bool:
+    """Whether the word does not end here."""
+    return bool(rest) and (rest[0].isalnum() or rest[0] == "_")
 
 
 def permit(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from arvis.agents.briefing import Briefing, Materials
@@ -24,11 +25,11 @@ from arvis.store.integrity.sealing import kept_log
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from bench.report import Figure, Target
-from bench.rounds import Paired, Setting
+from bench.rounds import Round, Setting, in_turn
 
 SHORT, LONG = 100, 100_000
-#: Messages that no summary stands for, in both; in the long one each summary stands for so many.
-RECENT, SUMMED_UP = 60, 500
+#: Messages that no summary stands for, and summaries of all others, in both.
+RECENT, SUMMARIES = 60, 4
 TEXT = "What we agreed on: the crane comes to the harbour on Monday, and somebody has to be there at seven."
 SUMMARY = f"- {TEXT}\n" * 10
 
@@ -43,7 +44,7 @@ INSERT INTO messages (
 )
 SELECT printf('%026d', n), '{conversation}', CASE n % 2 WHEN 1 THEN 'user' ELSE 'assistant' END, '{text}', {tokens},
     'answered', 'web', 'web', 'bench', '', CASE n % 2 WHEN 1 THEN '{principal}' END, 'Ann', '{agent}', 2 - n % 2,
-    (n + 1) / 2, 0, {now} + n, CASE WHEN n <= {count} - {recent} THEN printf('%026d', n / {each}) END
+    (n + 1) / 2, 0, {now} + n, CASE WHEN n <= {count} - {recent} THEN printf('%026d', (n - 1) / {each}) END
 FROM counted
 """
 _COMPACTIONS = """
@@ -60,16 +61,19 @@ FROM counted WHERE (n + 1) * {each} / 2 <= ({count} - {recent}) / 2
 
 async def prompt_cost(setting: Setting) -> list[Figure]:
     """A conversation of 100,000 messages against one of 100: what is compacted costs nothing."""
-    folder, turns = setting.folder, max(50, setting.scale.work // 10)
-    long, short = await _cost(folder / "long", LONG, turns), await _cost(folder / "short", SHORT, turns)
-    paired = Paired(tuple(long), tuple(short))
-    ratio = paired.value / paired.control
+    prompts = max(50, setting.scale.work // 10)
+    async with (
+        _conversation(setting.folder / "long", LONG) as long,
+        _conversation(setting.folder / "short", SHORT) as short,
+    ):
+        paired = await in_turn(prompts, short, long)
     against = "the same with 100 messages"
-    return [Figure("prompt of 100,000 messages", paired.value, "ms", paired.control, against, ratio, _FLAT)]
+    return [Figure("prompt of 100,000 messages", paired.value, "ms", paired.control, against, paired.ratio, _FLAT)]
 
 
-async def _cost(folder: Path, messages: int, turns: int) -> list[float]:
-    """Milliseconds of each prompt."""
+@asynccontextmanager
+async def _conversation(folder: Path, messages: int) -> AsyncIterator[Round]:
+    """Builds one prompt in it, and says how many milliseconds that took."""
     clock = SystemClock()
     database = _fresh(folder, clock.now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
@@ -79,7 +83,7 @@ async def _cost(folder: Path, messages: int, turns: int) -> list[float]:
     bring_up_to_date(database, clock.now())
     async with open_store(database, boot="bench", new_id=new_id) as (store, _):
         briefing = _briefing(clock, new_id)
-        return [await _one(store, briefing, execution, clock.now()) for _ in range(turns)]
+        yield lambda: _one(store, briefing, execution, clock.now())
 
 
 async def _one(store: Store, briefing: Briefing, execution: Execution, now: int) -> float:
@@ -87,10 +91,9 @@ async def _one(store: Store, briefing: Briefing, execution: Execution, now: int)
     turn = await store.read(load_standing, execution, now)
     prompt = briefing.prompt(turn, Materials(skills=(), tools=(), rounds=(), shrunk=False, now=now))
     took = (time.perf_counter() - begun) * 1000
-    if prompt.left_out or len(turn.history) < RECENT:
-        raise RuntimeError(
-            f"the prompt is not what it should be: {len(turn.history)} messages, {prompt.left_out} left out"
-        )
+    if prompt.left_out or len(turn.history) < RECENT or not turn.summaries:
+        held = f"{len(turn.history)} messages, {len(turn.summaries)} summaries, {prompt.left_out} left out"
+        raise RuntimeError(f"the prompt is not what it should be: {held}")
     return took
 
 
@@ -125,7 +128,7 @@ def _fill(database: Database, execution: Execution, count: int, now: int) -> Non
         "summary": SUMMARY,
         "summary_tokens": estimate_tokens(SUMMARY),
         "recent": RECENT,
-        "each": SUMMED_UP,
+        "each": (count - RECENT) // SUMMARIES,
         "now": now,
     }
     with closing(sqlite3.connect(database.file)) as connection, connection:

@@ -94,8 +94,8 @@ class _Nodes:
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
         prompt = self._briefing.prompt(turn, await self._materials(context, turn))
-        if _outgrown(turn, prompt) and "compaction" not in state:
-            return Goto("compact", compaction=None)
+        if _outgrown(turn, prompt) and _may_compact(state):
+            return Goto("compact", room=prompt.room)
         context.record(touch, prompt.recalled, context.now())
         taint = sorted(prompt.taint)
         ceiling = self._briefing.budget(turn).ceiling
@@ -210,6 +210,12 @@ def is_turn(execution: Execution) -> bool:
 def _outgrown(turn: Standing, prompt: Prompt) -> bool:
     """Whether the prompt has no room for messages that no summary stands for, or holds too many."""
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
+
+
+def _may_compact(state: Mapping[str, Any]) -> bool:
+    """Once more where the last time helped: facts, skills and outputs of tools may have taken the room since."""
+    came = state.get("compaction")
+    return came is None or (came["rounds"] > 0 and came["failed"] is None)
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:

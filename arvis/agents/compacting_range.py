@@ -5,35 +5,53 @@ Arithmetic over rows. A cut inside a turn would part a question from its answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
+from arvis.context import Budget
 from arvis.domain.messages import PastMessage
 from arvis.ports.compactions import Size
 
-#: So many of the newest messages stay as they were said (behaviour 1.5).
+#: So many of the newest messages stay as they were said (behaviour 1.5), if they take no more than this part of a prompt.
 KEPT_MESSAGES = 10
+KEPT_SHARE = 4
 
-#: More messages than this make a conversation due for compaction, and so does more than this share of its prompt.
+#: What takes less than this part of a prompt is not worth a summary, unless a prompt has no room for it.
+LEAST_SHARE = 8
+
+#: More messages than this make a conversation due for compaction (behaviour §7), and so do too many tokens.
 DUE_MESSAGES = 80
-DUE_PERCENT = 75
 
 
 def compaction_due(size: Size, ceiling: int) -> bool:
     """Whether so much is to be compacted. `ceiling` is the most that a prompt of the agent may hold, in tokens: the
     smaller of the model's window and `context_tokens`."""
-    return size.messages > DUE_MESSAGES or size.tokens * 100 > ceiling * DUE_PERCENT
+    return size.messages > DUE_MESSAGES or size.tokens > Budget(ceiling).threshold
 
 
-def first_kept(newest: Sequence[PastMessage], most_tokens: int) -> int | None:
+def room_is_short(layers: Mapping[str, int], reply: int, ceiling: int) -> bool:
+    """Whether the next prompt may have no room for all messages: those of this turn and before it take most of what the
+    other layers leave them. `layers` are the tokens of its last prompt, `reply` those of what came of it."""
+    budget = Budget(ceiling)
+    messages = layers.get("history", 0) + layers.get("current", 0)
+    room = budget.usable - (sum(layers.values()) - messages)
+    return messages + reply > room - min(room // 4, 2 * budget.reply)
+
+
+def first_kept(
+    newest: Sequence[PastMessage], tokens_of: Callable[[PastMessage], int], most: int, room: int | None = None
+) -> int:
     """The turn from which on everything stays. `newest` are the last messages in order, at least the last turn; of the
-    turns before that one as many stay as bring `KEPT_MESSAGES` together, within so many tokens. None: there is none."""
-    kept: int | None = None
+    turns before that one as many stay as bring `KEPT_MESSAGES` together, within `most` tokens. Nothing stays that has no
+    place in `room` (tokens; None: there is room enough)."""
+    kept = newest[-1].turn + 1 if newest else 0
     messages = tokens = 0
     for turn, group in groupby(reversed(newest), key=_turn_of):
         said = list(group)
-        tokens += sum(message.tokens for message in said)
-        if kept is not None and (messages >= KEPT_MESSAGES or tokens > most_tokens):
+        tokens += sum(map(tokens_of, said))
+        if room is not None and tokens > room:
+            break
+        if messages and (messages >= KEPT_MESSAGES or tokens > most):
             break
         kept, messages = turn, messages + len(said)
     return kept

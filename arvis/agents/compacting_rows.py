@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from arvis.agents import notices
 from arvis.agents.compacting_range import KEPT_MESSAGES
+from arvis.agents.owners import tell_owner
 from arvis.agents.standing import SUMMARIES
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob, Priority
-from arvis.domain.memory import Category, NewFact, scope_for
+from arvis.domain.memory import Category, NewFact, scope_for, taint_for_others
 from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import Spender
 from arvis.domain.runs import Rest
@@ -20,7 +22,7 @@ from arvis.domain.taint import Label, Taint
 from arvis.graph import lifecycle
 from arvis.memory import remember
 from arvis.memory.keeping import ARVIS
-from arvis.ports.compactions import Size
+from arvis.ports.compactions import Calibration, Size
 from arvis.ports.store import Transaction
 from arvis.runner.budget import spender_of
 
@@ -48,6 +50,7 @@ class Backlog:
     oldest: list[PastMessage]
     summaries: list[Compaction]
     accounts: list[Rest]
+    calibrations: list[Calibration]
     spender: Spender
     rests: bool
     written: bool
@@ -79,6 +82,7 @@ def load_backlog(tx: Transaction, execution: Execution, *, planned: bool, tried:
         oldest=tx.compactions.oldest(conversation.id, OLDEST_ROWS),
         summaries=tx.compactions.summaries(conversation.id, SUMMARIES),
         accounts=tx.rests.all(),
+        calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
         rests=tx.compactions.rests(conversation.id, planned=planned),
         written=tried is not None and tx.compactions.get(tried) is not None,
@@ -94,6 +98,10 @@ def taint_of_range(messages: Sequence[PastMessage], summaries: Sequence[Compacti
 def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) -> None:
     """The summary, the facts and a line in the timeline; nothing at all when the messages are not what they were."""
     conversation_id, messages = execution.state["conversation"], draft.messages
+    conversation = tx.conversations.get(conversation_id)
+    if conversation is None:
+        return
+    draft = replace(draft, taint=_taint_for_readers(tx, draft, conversation))
     before = tx.compactions.size(conversation_id).messages
     compaction = Compaction(
         id=draft.id,
@@ -112,17 +120,27 @@ def put_in_place(tx: Transaction, draft: Draft, execution: Execution, now: int) 
     )
     if not tx.compactions.add(compaction, [message.id for message in messages]):
         return
-    if (conversation := tx.conversations.get(conversation_id)) is not None:
-        _remember(tx, draft, conversation, execution, now)
+    _remember(tx, draft, conversation, execution, now)
     told = {"compaction": draft.id, "messages": len(messages), "tokensSaved": compaction.tokens_saved}
     tx.timeline.note(_concerned(tx, execution, messages), "compacted", told, now)
+
+
+def _taint_for_readers(tx: Transaction, draft: Draft, conversation: Conversation) -> Taint:
+    """In a talk between two nobody reads it but who said it; elsewhere all who are there."""
+    people = _people(draft.messages)
+    if conversation.direct and len(people) <= 1:
+        return draft.taint
+    speakers = [tx.principals.get(each) if each is not None else None for each in people]
+    return taint_for_others(draft.taint, [speaker.role if speaker is not None else None for speaker in speakers])
 
 
 def _remember(tx: Transaction, draft: Draft, conversation: Conversation, execution: Execution, now: int) -> None:
     people = _people(draft.messages)
     # A preference of one of several people is nobody's: it stays with the room.
     person = people.pop() if len(people) == 1 else None
-    for category, text in draft.facts:
+    for found, text in draft.facts:
+        # A rule is made by who says so in a turn, never by a model that reads old ones.
+        category = Category.IMPORTANT_EVENT if found is Category.STICKY else found
         scope = scope_for(category, conversation.address, person, direct=conversation.direct)
         fact = NewFact(
             agent_id=conversation.agent_id,
@@ -139,9 +157,12 @@ def _remember(tx: Transaction, draft: Draft, conversation: Conversation, executi
 def note_failure(
     tx: Transaction, execution: Execution, messages: Sequence[PastMessage], now: int, *, reason: str, error: str
 ) -> None:
-    """Nothing was replaced. Not tried again for some turns."""
+    """Nothing was replaced. Not tried again for some turns; an owner is told."""
     tx.compactions.rest(execution.state["conversation"], REST_TURNS)
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
+    agent = tx.agents.get(execution.state["agent"])
+    text = notices.compaction_failed(agent.name if agent else "An agent", error)
+    tell_owner(tx, f"compaction:{execution.state['conversation']}", text, now)
 
 
 def leave_alone(tx: Transaction, conversation_id: str) -> None:

@@ -32,6 +32,7 @@ from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.taint import taint_of, taint_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph, Node
+from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.runner import RunFailed, Runner
 from arvis.tags import read
@@ -50,16 +51,17 @@ _Failure = RunFailed | BudgetReached | BudgetBusy
 @dataclass(frozen=True, slots=True)
 class Measures:
     """In tokens: the most that a prompt of an agent may hold (`ceiling`), what is left of that without the reserve
-    (`usable`), both of the agent's model or the one that sums up, whichever is smaller; and how long a text is."""
+    (`usable`), both of the agent's model or the one that sums up, whichever is smaller; and how long a text is to them,
+    by what is known of how models count (`counter`)."""
 
     ceiling: Callable[[Agent], int]
     usable: Callable[[Agent], int]
-    estimate: Callable[[str], int]
+    counter: Callable[[Agent, Sequence[Calibration]], texts.Estimate]
 
 
 class Compactor:
     """The nodes. `after` is the node of a turn that goes on when all is done (None: the execution ends), with what came
-    of it under `compaction` in its state; `fast` is the model to ask (None: the agent's own)."""
+    of it under `compaction` in its state, where `room` may say how many tokens of messages its prompt holds; `fast` is the model to ask (None: the agent's own)."""
 
     def __init__(
         self,
@@ -101,11 +103,12 @@ class Compactor:
             plan = plan.look_again()
         elif plan.tried is not None:
             plan = plan.next_round()
-        if plan.round > MOST_ROUNDS or not self._wanted(found, plan):
+        if plan.round > MOST_ROUNDS:
             return self._leave(plan)
-        chosen = self._chosen(found, plan)
-        if not chosen:
+        chosen = self._chosen(found, plan, context.state.get("room"))
+        if not chosen and plan.round == 1:
             context.record(rows.leave_alone, found.conversation.id)
+        if not self._wanted(found, plan, chosen):
             return self._leave(plan)
         return self._goto("flush", plan.chosen([message.id for message in chosen]))
 
@@ -116,7 +119,7 @@ class Compactor:
         if found is None or (messages := _range(found, plan)) is None:
             return self._look_again(plan)
         room = self._room(found, plan)
-        asked = texts.record(messages, _zone(found), room, self._measures.estimate)
+        asked = texts.record(messages, _zone(found), room, self._estimate(found))
         request = self._request(found, texts.FLUSH, asked, FLUSH_TOKENS)
         try:
             reply = await self._ask(context, found, request)
@@ -134,7 +137,7 @@ class Compactor:
         if found is None or (messages := _range(found, plan)) is None:
             return self._look_again(plan)
         leaving = _leaving(found)
-        estimate, most = self._measures.estimate, texts.summary_tokens(self._measures.usable(found.agent))
+        estimate, most = self._estimate(found), texts.summary_tokens(self._measures.usable(found.agent))
         asked = texts.record(messages, _zone(found), self._room(found, plan), estimate)
         request = self._request(found, texts.summary_task(most), texts.earlier(leaving) + asked, 2 * most)
         try:
@@ -158,7 +161,7 @@ class Compactor:
             id=self._new_id(),
             messages=messages,
             summary=plan.summary,
-            tokens=self._measures.estimate(plan.summary),
+            tokens=self._estimate(found)(plan.summary),
             taint=taint_of(plan.taint),
             facts=[(Category(category), text) for category, text in plan.facts],
         )
@@ -195,10 +198,13 @@ class Compactor:
         context.record(rows.note_failure, context.execution, messages, context.now(), reason=reason, error=error)
         return self._leave(Plan.of(context.value), failed=reason)
 
-    def _wanted(self, found: Backlog, plan: Plan) -> bool:
-        """A prompt that has no room wants its first round in any case."""
-        needed = self._after is not None and plan.round == 1
-        return needed or ranges.compaction_due(found.size, self._measures.ceiling(found.agent))
+    def _wanted(self, found: Backlog, plan: Plan, chosen: Sequence[PastMessage]) -> bool:
+        """What was begun is done to its end, and a prompt that has no room wants it in any case; a plan may have come
+        behind a turn that compacted already."""
+        if not chosen or self._after is not None or plan.round > 1:
+            return bool(chosen)
+        worth = sum(map(self._tokens_of(found), chosen)) * ranges.LEAST_SHARE > self._measures.usable(found.agent)
+        return worth or ranges.compaction_due(found.size, self._measures.ceiling(found.agent))
 
     # -- what is read and asked ----------------------------------------------------------------------------
 
@@ -207,23 +213,28 @@ class Compactor:
         found = await self._store.read(load, context.execution)
         if found is not None:
             self._runner.learn(found.accounts)
+            self._runner.learn_counts(found.calibrations)
         return found
 
-    def _chosen(self, found: Backlog, plan: Plan) -> list[PastMessage]:
-        kept = ranges.first_kept(found.newest, self._measures.usable(found.agent) // 2)
-        if kept is None:
-            return []
-
-        def tokens_of(message: PastMessage) -> int:
-            return self._measures.estimate(texts.line_of(message, _zone(found)))
-
+    def _chosen(self, found: Backlog, plan: Plan, left: int | None) -> list[PastMessage]:
+        """`left` is the room that the prompt of the turn has for messages; one more summary will stand there, too."""
+        tokens_of, usable = self._tokens_of(found), self._measures.usable(found.agent)
+        room = None if left is None else left - texts.summary_tokens(usable)
+        kept = ranges.first_kept(found.newest, tokens_of, usable // ranges.KEPT_SHARE, room)
         return ranges.oldest_turns(found.oldest, kept, self._room(found, plan), tokens_of)
+
+    def _estimate(self, found: Backlog) -> texts.Estimate:
+        return self._measures.counter(found.agent, found.calibrations)
+
+    def _tokens_of(self, found: Backlog) -> Callable[[PastMessage], int]:
+        estimate = self._estimate(found)
+        return lambda message: estimate(texts.line_of(message, _zone(found)))
 
     def _room(self, found: Backlog, plan: Plan) -> int:
         """How many tokens of messages fit into one call beside its instructions."""
         usable = self._measures.usable(found.agent)
         told = texts.summary_task(texts.LONGEST) + texts.earlier(_leaving(found))
-        room = max(usable - self._measures.estimate(told), usable // 4)
+        room = max(usable - self._estimate(found)(told), usable // 4)
         return room // 2 if plan.tight else room
 
     def _request(self, found: Backlog, task: str, asked: str, most: int) -> RunRequest:

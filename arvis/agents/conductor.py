@@ -104,8 +104,7 @@ def ensure_conductor(tx: Transaction, now: int) -> None:
         return
     there = tx.agents.by_slug(CONDUCTOR)
     if there is None:
-        made = Agent("", CONDUCTOR, "Conductor", role=CONDUCTOR, prompt=_PROMPT)
-        roster.create(tx, made, (), by=roster.CONFIGURATION, now=now)
+        roster.seed(tx, Agent("", CONDUCTOR, "Conductor", role=CONDUCTOR, prompt=_PROMPT), (), now=now)
         return
     status = AgentStatus.ACTIVE if there.status is AgentStatus.ARCHIVED else there.status
     tx.agents.update(replace(there, role=CONDUCTOR, status=status), now)

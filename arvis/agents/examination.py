@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arvis.agents import notices
 from arvis.agents.compacting_range import compaction_due
 from arvis.agents.input import Diagnostics, examine
 from arvis.agents.standing import load_asked
-from arvis.domain.agents import Agent
+from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Execution
 from arvis.domain.messages import StoredMessage
+from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Next
+from arvis.graph.decisions import Decision, End, Next
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
 
@@ -30,13 +32,19 @@ class InputNode:
 
     async def examine(self, context: NodeContext) -> Decision:
         agent, messages, times, size = await self._store.read(_load, context.execution)
+        if agent.status is AgentStatus.ARCHIVED:
+            return End(RunResult(notices.archived(agent.name), "", "", "").to_json())
         if "task" in context.state:
             times = []  # what other agents ask for comes at nobody's pace
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
         found = {message.id: _examined(message, times, size, due=due) for message in messages}
         taint = {Label(label) for label in context.state.get("taint", ())}
-        if any(diagnostics.suspicious for diagnostics in found.values()):
+        suspicious = [message for message in messages if found[message.id].suspicious]
+        if suspicious:
+            # It stays in the history, and taints later turns as well, whatever comes of this one.
             taint.add(Label.FLAGGED)
+            context.record(_label, suspicious)
+            context.commit_first()
         return Next(
             None,
             input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
@@ -50,6 +58,11 @@ def _load(tx: Transaction, execution: Execution) -> tuple[Agent, list[StoredMess
     conversation_id = newest.conversation_id or ""
     times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
     return asked.agent, asked.current, times, tx.compactions.size(conversation_id)
+
+
+def _label(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
+    for message in messages:
+        tx.messages.label(message.id, message.taint | {Label.FLAGGED})
 
 
 def _examined(message: StoredMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:

@@ -8,6 +8,8 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.money import Budget, budget_reason
 
 STOPPED = "Stopped."
+#: In the place of a reply that holds nothing for people: what it holds for the system was cut off, or is nothing.
+NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
 #: In the place of a reply that holds nothing but what is to be remembered.
 NOTED = "Noted."
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
@@ -48,6 +50,11 @@ def no_answer(agent: str) -> str:
     return f"{agent} asked for tools again and again and gave no answer. Please ask in another way."
 
 
+def archived(agent: str) -> str:
+    """Where an agent was deleted while somebody waited for its answer."""
+    return f"{agent} is not there any more. Please ask somebody else."
+
+
 def question(prompt: str, wait_id: str, choices: Sequence[str]) -> str:
     """Said where a turn waits for people."""
     words = " or ".join(f"“{choice}”" for choice in choices)
@@ -58,6 +65,14 @@ def question(prompt: str, wait_id: str, choices: Sequence[str]) -> str:
 def failed(reason: str) -> str:
     """The last word about a message that was given up; `reason` is the job's reason code."""
     return f"Sorry, I could not answer this: {_FAILURES.get(reason, 'something went wrong.')}"
+
+
+def compaction_failed(agent: str, error: str) -> str:
+    """Told to an owner: nothing is lost, but prompts leave out the oldest messages until it succeeds."""
+    return (
+        f"A long conversation of {agent} could not be summed up ({error}). It goes on with its newest messages, and "
+        "this is tried again after some turns."
+    )
 
 
 def delayed(seconds: float, reason: str) -> str:

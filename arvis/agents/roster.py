@@ -35,13 +35,25 @@ def find(tx: Transaction, name: str) -> Agent | None:
 
 def create(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, by: str, now: int) -> Agent:
     """A new agent that lives in these channels; their `agent_id` does not count, and without an id it is given one."""
-    made = replace(agent, id=agent.id or tx.new_id())
-    _refuse(flaws(made))
-    there = tx.agents.by_slug(made.slug)
+    _refuse(flaws(agent))
+    there = tx.agents.by_slug(agent.slug)
     if there is not None:
         raise _taken(there)
     if len(tx.agents.all()) >= MOST_AGENTS:
         raise Conflict(f"There are {MOST_AGENTS} agents already.", fix="Delete one that is not needed.")
+    return _make(tx, agent, bindings, by, now)
+
+
+def seed(tx: Transaction, agent: Agent, bindings: Sequence[Binding], *, now: int) -> None:
+    """The same for an agent of the house, where there is none of its slug. Of processes that start at once, one makes
+    it; the others' scripts meet its row and run again."""
+    if tx.agents.by_slug(agent.slug) is None:
+        _refuse(flaws(agent))
+        _make(tx, agent, bindings, CONFIGURATION, now)
+
+
+def _make(tx: Transaction, agent: Agent, bindings: Sequence[Binding], by: str, now: int) -> Agent:
+    made = replace(agent, id=agent.id or tx.new_id())
     tx.agents.add(made, now)
     for binding in bindings:
         _bind(tx, replace(binding, agent_id=made.id), now)

@@ -77,7 +77,7 @@ class ToolNode:
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
         changes = rounds.made(number, context.place, refused)
-        taint = sorted({*context.state.get("taint", ()), *_labels(planned)})
+        taint = sorted({*context.state.get("taint", ()), *_labels(calls)})
         return Next(None, looping=looping, verdicts={}, asking=None, taint=taint, **changes)
 
     async def _plan(self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
@@ -127,10 +127,9 @@ def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:
     return [index for index in waiting if not _on_record(context, index, planned)]
 
 
-def _labels(planned: Sequence[Planned]) -> Taint:
-    """What the outputs of these calls taint the turn with."""
-    outside = any(each.tool is not None and each.tool.spec.name not in OWN_WORD_TOOLS for each in planned)
-    return frozenset({Label.TOOLS}) if outside else CLEAN
+def _labels(calls: Sequence[ToolCall]) -> Taint:
+    """What the outputs of these calls taint the turn with, also of those whose tool is gone meanwhile."""
+    return CLEAN if OWN_WORD_TOOLS.issuperset(call.name for call in calls) else frozenset({Label.TOOLS})
 
 
 def _question(planned: Planned, turn: Asked) -> str | None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
-from arvis.agents.compacting_range import compaction_due
+from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
+from arvis.agents.owners import note_place
 from arvis.agents.saying import deliver, notice
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
@@ -80,6 +81,7 @@ def begin_turn(
         message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.messages.attach(message.id, attachments)
+    note_place(tx, message, principal, direct=incoming.is_direct, now=now)
     return message
 
 
@@ -128,7 +130,8 @@ def _queue_turn(
 @dataclass(frozen=True, slots=True)
 class Task:
     """What one agent gives another one, or tells it. `lineage` says which turn it comes from (for `state` of the
-    execution), `route` is `delegation` or `report`; `taint` is that of the turn it comes from, and of agents."""
+    execution), `route` is `delegation` or `report`; `taint` is that of the turn it comes from, and of agents; `direct`
+    says whether only one person talks there."""
 
     speaker: Agent
     text: str
@@ -136,6 +139,7 @@ class Task:
     taint: Taint
     lineage: Mapping[str, Any]
     route: str
+    direct: bool
 
 
 def begin_agent_turn(
@@ -143,7 +147,7 @@ def begin_agent_turn(
 ) -> StoredMessage:
     """A turn of `agent` that another agent asked for: in its own conversation in the same place, in order with the
     others there."""
-    conversation = tx.conversations.open(agent.id, address, now)
+    conversation = tx.conversations.open(agent.id, address, now, direct=task.direct)
     message = StoredMessage(
         id=tx.new_id(),
         conversation_id=conversation.id,
@@ -227,17 +231,20 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
     tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
     if ending.content:
         deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
-    _compact_if_due(tx, execution, reply.conversation_id or "", agent, now)
+    _compact_if_due(tx, execution, reply, agent, now)
     return asked
 
 
-def _compact_if_due(tx: Transaction, execution: Execution, conversation_id: str, agent: Agent | None, now: int) -> None:
+def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
     """Behind the turns that wait: then the next one need not wait for it. `ceiling` is what its last prompt went by."""
-    conversation = tx.conversations.get(conversation_id)
+    conversation = tx.conversations.get(reply.conversation_id or "")
     if agent is None or conversation is None:
         return
     ceiling = execution.state.get("ceiling") or agent.context_tokens
-    if ceiling and compaction_due(tx.compactions.size(conversation_id), ceiling):
+    if not ceiling:
+        return
+    layers = execution.state.get("prompt", {}).get("tokens", {})
+    if compaction_due(tx.compactions.size(conversation.id), ceiling) or room_is_short(layers, reply.tokens, ceiling):
         enqueue(tx, conversation, agent, now)
 
 

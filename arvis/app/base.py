@@ -108,7 +108,6 @@ def _end_at_once(error: StoreLost) -> None:
 def _seed_agents(tx: Transaction, config: Config, now: int) -> None:
     """Create the configured agents that are not there yet, and the conductor; the database is the truth afterwards."""
     for entry in config.agents:
-        if tx.agents.by_slug(entry.slug) is None:
-            free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
-            roster.create(tx, entry.agent, free, by=roster.CONFIGURATION, now=now)
+        free = [each for each in entry.bindings if tx.agents.binding_at(each.platform, each.channel) is None]
+        roster.seed(tx, entry.agent, free, now=now)
     ensure_conductor(tx, now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.agents.agent import PREPARE, AgentParts, agent_graph
@@ -11,10 +11,11 @@ from arvis.agents.compaction import Compactor, Measures, compaction_graph
 from arvis.agents.model_call import ModelCaller
 from arvis.agents.tool_node import ToolRules
 from arvis.context import Budget
-from arvis.conversations import estimate_tokens
+from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.effects.approvals import proposal_graph
 from arvis.graph.decisions import Graph
+from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.runner import Runner
 from arvis.runner.purse import Purse
@@ -64,6 +65,12 @@ def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> 
             window = min(window, parts.runner.window(parts.fast))
         return Budget(window, agent.context_tokens)
 
+    def counter(agent: Agent, known: Sequence[Calibration]) -> Callable[[str], int]:
+        asked = {parts.runner.counts(agent.model, agent.fallbacks), parts.runner.counts(parts.fast or agent.model)}
+        by_model = {each.model: each for each in known}
+        estimators = [estimator_of(by_model.get(model)) for model in asked]
+        return lambda text: max(estimator.tokens(text) for estimator in estimators)
+
     return Compactor(
         store=parts.store,
         runner=parts.runner,
@@ -71,7 +78,7 @@ def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> 
         measures=Measures(
             ceiling=lambda agent: budget(agent).ceiling,
             usable=lambda agent: budget(agent).usable,
-            estimate=estimate_tokens,
+            counter=counter,
         ),
         new_id=parts.new_id,
         fast=parts.fast,

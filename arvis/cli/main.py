@@ -34,6 +34,7 @@ COMMANDS = {
     "schedules": Command("schedules", "List, show, create, update and delete crons and heartbeats."),
     "skills": Command("skills", "List, show, import and remove skills."),
     "memory": Command("memory", "List, add, confirm and delete what agents keep in mind."),
+    "audit": Command("audit", "List what models wanted to change, and what became of it."),
     "usage": Command("usage", "Show calls, tokens and costs of models."),
     "clients": Command("clients", "List clients, show and add them, charge them and enter their payments."),
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),

@@ -95,6 +95,33 @@ def _started(step: Json, _: int) -> str:
     return "work began" if step["claim"] == 1 else f"work began again (start {step['claim']})"
 
 
+def _node(step: Json, _: int) -> str:
+    return "; ".join([f"step {step['node']}: {step['decision']}", *_flags(step), *_prompt(step), *_sources(step)])
+
+
+def _flags(step: Json) -> Iterator[str]:
+    """What a look at the messages found."""
+    looked_at = step.get("input", {}).values() if step["node"] == "examine" else ()
+    found = [name for each in looked_at for flag, name in _FLAGS.items() if each.get(flag)]
+    if found:
+        yield ", ".join(dict.fromkeys(found))
+
+
+def _prompt(step: Json) -> Iterator[str]:
+    """How many tokens each layer takes, as they were estimated when it was decided what fits."""
+    if step["node"] == "prepare" and "prompt" in step:
+        layers = {name: tokens for name, tokens in step["prompt"]["tokens"].items() if tokens}
+        yield f"about {sum(layers.values())} tokens: {', '.join(f'{name} {each}' for name, each in layers.items())}"
+        if step["prompt"].get("left_out"):
+            yield f"{step['prompt']['left_out']} older messages did not fit"
+
+
+def _sources(step: Json) -> Iterator[str]:
+    """Of a step that says so: what else than the asker's own words the answer is written from."""
+    if step.get("taint"):
+        yield f"tainted by {', '.join(step['taint'])}"
+
+
 def _model_call(step: Json, _: int) -> str:
     head = f"model {step['provider']}/{step['model']} (account {step['account']})"
     took = duration(step["durationMs"])
@@ -114,15 +141,26 @@ def _delivery(step: Json, _: int) -> str:
     return f"{head}: {step['error']}" if step["error"] else head
 
 
+_FLAGS = {
+    "injectionDetected": "looks like an attempt to command the model",
+    "spamDetected": "looks like spam",
+    "rateLimited": "came very soon after others",
+    "truncated": "cut, for it was too long",
+}
+
 _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "received": lambda step, _: f"received from {step['user'] or 'somebody'} over {step['platform']}",
     "routed": _routed,
     "dropped": lambda step, _: f"dropped: {in_words(step['reason'] or 'no reason')}",
     "queued": lambda step, _: f"queued as job {step['job']} ({step['kind']}, priority {step['priority']})",
     "started": _started,
-    "node": lambda step, _: f"step {step['node']}: {step['decision']}",
+    "node": _node,
     "model_call": _model_call,
     "tool": _tool,
+    "compacted": lambda step, _: (
+        f"{step['messages']} older messages became a summary ({step['tokensSaved']} tokens saved)"
+    ),
+    "compaction_failed": lambda step, _: f"no summary could be written ({step['reason']}): {step['error']}",
     "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
     "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",

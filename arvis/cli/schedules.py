@@ -102,7 +102,9 @@ def create(
     data: Path | None,
     **details: Any,
 ) -> None:
-    """Make a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`."""
+    """Make a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
+
+    It is kept and checked; it runs once the scheduler is there."""
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
     body = {"kind": kind, "agent": agent, "schedule": schedule, **_place(place), **_given(details)}
     _tell(connect(config, data).post("api", "schedules", body=body), "is made", as_json=as_json)

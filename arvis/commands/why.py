@@ -15,14 +15,14 @@ from arvis.domain.reasons import CHOSEN, in_words
 from arvis.ports.insights import MessageTimeline
 from arvis.ports.store import Transaction
 
-_NOTHING = "Nothing was asked in this conversation yet."
+_NOTHING = "You have asked nothing in this conversation yet."
 _LONGEST_QUOTE = 80
 _MS = 1000
 _MICROS = 1_000_000
 
 
 def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    timeline = tx.timeline.of_last(invocation.conversation.id)
+    timeline = tx.timeline.of_last(invocation.conversation.id, invocation.principal.id)
     return "\n".join(_lines(timeline)) if timeline else _NOTHING
 
 

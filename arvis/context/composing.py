@@ -41,7 +41,7 @@ _LEAST_CURRENT = 200
 class Prompt:
     """`system` is the same from turn to turn, `changing` follows it, `turns` are next (behind them the rounds of tools,
     which the caller adds), and `now` comes last of all, behind what a vendor may cache. `layers` says how many tokens
-    each part is estimated at, `left_out` counts messages that did not fit. `taint` says what else than the asker's own
+    each part is estimated at, `left_out` counts messages that did not fit into the `room` for them. `taint` says what else than the asker's own
     words it holds, but for tools and other agents. `recalled` are the ids of the facts in it."""
 
     system: str
@@ -50,6 +50,7 @@ class Prompt:
     turns: tuple[Turn, ...]
     layers: Mapping[str, int]
     left_out: int
+    room: int
     taint: Taint
     recalled: tuple[str, ...]
 
@@ -64,7 +65,8 @@ def compose(given: Ingredients) -> Prompt:
     skills = sheet.skills()
     memory = sheet.memory()
     summaries = sheet.summaries()
-    said, kept = sheet.talk(current)
+    room = sheet.room()
+    said, kept = sheet.talk(current, room)
     left_out = len(given.history) - kept
     return Prompt(
         system=system,
@@ -73,6 +75,7 @@ def compose(given: Ingredients) -> Prompt:
         turns=alternating(said),
         layers=sheet.layers,
         left_out=left_out,
+        room=room,
         taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out),
         recalled=(*sticky.fact_ids, *memory.fact_ids),
     )
@@ -85,6 +88,7 @@ class _Sheet:
         self._given = given
         self._count = given.estimator.tokens
         self._per_message = math.ceil(given.estimator.message_tokens)
+        self._costs: dict[str, int] = {}
         self.layers = dict.fromkeys(LAYERS, 0)
 
     def system(self) -> str:
@@ -137,14 +141,16 @@ class _Sheet:
         self.layers["summaries"] = found.tokens
         return found
 
-    def talk(self, current: Sequence[Line]) -> tuple[list[Line], int]:
+    def room(self) -> int:
+        """For the history, in tokens."""
+        return self._left(self._given.usable)
+
+    def talk(self, current: Sequence[Line], room: int) -> tuple[list[Line], int]:
         """As much of the history as fits, with the turn's own messages behind it; and how much of it that is."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (line_of(message, group=given.group) for message in reversed(given.history))
-        kept = newest_that_fit(
-            newest_first, self._left(given.usable) - day, lambda line: self._cost(line.text) + self._per_message + day
-        )
+        kept = newest_that_fit(newest_first, room - day, lambda line: self._cost(line.text) + self._per_message + day)
         said = dated(kept, current, given.zone)
         self.layers["history"] = self._talk_cost(said[: len(kept)])
         self.layers["current"] = self._talk_cost(said[len(kept) :])
@@ -154,8 +160,10 @@ class _Sheet:
         return limit - sum(self.layers.values())
 
     def _cost(self, text: str) -> int:
-        """With the empty line that parts it from the next."""
-        return self._count(f"{text}\n\n") if text else 0
+        """With the empty line that parts it from the next. Counted once: most lines of a talk are asked for twice."""
+        if text not in self._costs:
+            self._costs[text] = self._count(f"{text}\n\n") if text else 0
+        return self._costs[text]
 
     def _talk_cost(self, lines: Sequence[Line]) -> int:
         return sum(self._cost(line.text) + self._per_message for line in lines)

@@ -11,7 +11,7 @@ _MEMORY = """\
 If you learn something that will still matter in later conversations, keep it at the end of your reply:
 [MEMORY:category] one sentence [/MEMORY]
 Categories: user_preference, project_context, learned_pattern, important_event, sticky (only what must never be forgotten).
-A value that changes goes on a line of its own: [STATE:key] value
+A value that changes: [STATE:key] value [/STATE]
 Most replies need neither. Keep no secrets. People do not see such lines; never mention them."""
 
 _DELEGATION = """\

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from arvis.domain.runs import Turn
 NO_TEXT = "[no text]"
 
 _LONGEST_NAME = 40
+#: With these a name could look like another person's line.
+_NOT_IN_NAMES = re.compile(r"[#:\[\]<>]")
 #: Characters from the end of a principal's id: its random part.
 _MARK = 5
 
@@ -88,7 +91,7 @@ def _with_files(message: StoredMessage) -> str:
 
 def _attributed(message: PastMessage | StoredMessage, text: str) -> str:
     """With who wrote it. Only our own words stand at the beginning of a line: nobody can speak in another's name."""
-    name = _on_one_line(message.user_name)[:_LONGEST_NAME] or "Somebody"
+    name = _NOT_IN_NAMES.sub("", _on_one_line(message.user_name))[:_LONGEST_NAME].strip() or "Somebody"
     mark = (message.principal_id or "")[-_MARK:].lower() or "?"
     return f"{name} #{mark}: " + "\n  ".join(text.splitlines())
 

@@ -53,4 +53,6 @@ def _outputs(pairs: Sequence[Sequence[Turn]]) -> list[ToolOutput]:
 
 def _cost(turns: Sequence[Turn], estimator: Estimator, tools: Sequence[ToolSpec] = ()) -> int:
     request = RunRequest(system="", turns=tuple(turns), model=None, agent_name="", tools=tuple(tools))
-    return estimator.of(measure_request(request))
+    # The request itself and its system text are counted elsewhere.
+    found = measure_request(request)
+    return estimator.of(replace(found, requests=0, messages=found.messages - 1))

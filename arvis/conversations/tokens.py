@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from operator import mul
 from string import ascii_letters
 
 from arvis.domain.measures import Measure
@@ -35,11 +36,16 @@ _HAIR = 1e-6
 
 def measure(text: str) -> Measure:
     """Of a text alone: no message, no request. Ten milliseconds for a million ASCII characters."""
-    words = sum(len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
     plain = text.encode("ascii", "ignore")
     marks = len(plain.translate(None, delete=_LETTERS))
     dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
-    return Measure(len(plain) - marks, marks, words, dense, len(text) - len(plain) - dense)
+    return Measure(len(plain) - marks, marks, _words(text), dense, len(text) - len(plain) - dense)
+
+
+def _words(text: str) -> int:
+    if len(text) <= _PIECE:
+        return len(text.split())
+    return sum(len(text[start : start + _PIECE].split()) for start in range(0, len(text), _PIECE))
 
 
 def measure_request(request: RunRequest) -> Measure:
@@ -70,7 +76,7 @@ class Estimator:
         return self.of(measure(text))
 
     def of(self, found: Measure) -> int:
-        counted = sum(weight * size for weight, size in zip(self._weights, sizes(found), strict=True))
+        counted: float = sum(map(mul, self._weights, sizes(found)))
         return math.ceil(counted - _HAIR) + found.pictures * PICTURE_TOKENS
 
 

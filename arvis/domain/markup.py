@@ -73,14 +73,16 @@ class VisibleStream:
 _WIDE = {"[": "\uff3b", "<": "\uff1c", ":": "\uff1a"}
 _NARROW = {wide: narrow for narrow, wide in _WIDE.items()}
 
+_MESSAGE = MESSAGE_MARK[:-1]
+
 
 def _openers(square: str, angle: str, colon: str) -> re.Pattern[str]:
-    """What `MARKER` may begin with, and somewhat more, when brackets and colon are written like this."""
+    """To the last character of an opener: what markers may begin with, and somewhat more, when brackets and colon are
+    written like this."""
     return re.compile(
-        rf"{square}(?=/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z))"
-        rf"|{angle}(?=/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-]))"
-        rf"|(?<=(?-i:{MESSAGE_MARK[:-1]})){colon}",
-        re.ASCII | re.IGNORECASE,
+        rf"{square}(?=(?ai:/?(?:{OPENER_NAMES['[']})(?:[ \t]*[:\]]|\Z)))"
+        rf"|{angle}(?=(?ai:/?(?:{OPENER_NAMES['<']})(?![A-Z0-9_-])))"
+        rf"|{_MESSAGE}{colon}"
     )
 
 
@@ -90,9 +92,11 @@ _ESCAPED = _openers(*_WIDE.values())
 
 def escape(text: str) -> str:
     """The same text with the openers of tags in full width, so that it holds no tag."""
-    return _OPENERS.sub(lambda found: _WIDE[found[0]], text)
+    if "[" not in text and "<" not in text and _MESSAGE not in text:
+        return text
+    return _OPENERS.sub(lambda found: found[0][:-1] + _WIDE[found[0][-1]], text)
 
 
 def unescape(text: str) -> str:
     """Undo `escape`."""
-    return _ESCAPED.sub(lambda found: _NARROW[found[0]], text)
+    return _ESCAPED.sub(lambda found: found[0][:-1] + _NARROW[found[0][-1]], text)

@@ -2,7 +2,7 @@
 
 A tag begins and ends with a marker: `[DELEGATE:bob]` and `[/DELEGATE]`, `<AGENT_DONE>` and `</AGENT_DONE>`. A marker stands
 in one line, holds no second bracket and is at most `LONGEST_MARKER` characters long; its letters are ASCII, upper or
-lower case. All markers are found by one pattern whose matches never overlap.
+lower case. So no two markers overlap.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 
 class Form(Enum):
@@ -93,49 +93,57 @@ OPENER_NAMES = {"[": "|".join(_SQUARE), "<": "|".join(_ANGLE)}
 _PLAIN = r"[\t -;=?-Z\\^-~]"
 _EXTRAS = rf"(?:[ \t]{_PLAIN}{{0,64}})?"
 
-
-def _square(names: dict[str, tuple[str, Form]]) -> str:
-    opening = "|".join(f"{name}{argument}" for name, (argument, _) in names.items())
-    return rf"\[(?:{opening}|/(?:{'|'.join(names)})(?::{_PLAIN}{{0,64}})?)\]"
+_Names = Mapping[str, tuple[str, Form]]
 
 
-def _angle(names: dict[str, tuple[str, Form]]) -> str:
-    words = "|".join(f"{name}{argument}" for name, (argument, _) in names.items())
-    return rf"<(?:(?:{words}){_EXTRAS}/?|/(?:{words})[ \t]{{0,8}})>"
+def _heads(names: _Names) -> str:
+    return "|".join(f"{name}{argument}" for name, (argument, _) in names.items())
 
 
-def _compiled(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.ASCII | re.IGNORECASE)
+def _opening(names: _Names) -> str:
+    """Of names in the same brackets. What they hold is the only group that matches."""
+    if names.keys() <= _SQUARE.keys():
+        return rf"\[(?ai:(?P<square>{_heads(names)}))\]"
+    return rf"<(?ai:(?P<angle>{_heads(names)}){_EXTRAS}/?)>"
 
 
-MARKER = _compiled(_square(_SQUARE), _angle(_ANGLE))
+def _closing(names: _Names) -> str:
+    if names.keys() <= _SQUARE.keys():
+        return rf"\[(?ai:/(?:{'|'.join(names)})(?::{_PLAIN}{{0,64}})?)\]"
+    return rf"<(?ai:/(?:{_heads(names)})[ \t]{{0,8}})>"
+
+
+_HULLS = {name: tag for name, tag in _ANGLE.items() if tag[1] is Form.HULL}
+_NO_HULLS = {name: tag for name, tag in _ANGLE.items() if name not in _HULLS}
+
+#: One or more markers in a row behind which no tag goes on: closing ones and hulls.
+_BARE = (_closing(_SQUARE), _closing(_ANGLE), rf"<(?ai:(?:{_heads(_HULLS)}){_EXTRAS}/?)>")
+BARE = "|".join(f"{marker}(?:{'|'.join(_BARE)})*+" for marker in _BARE)
+
+#: A marker that opens a tag.
+OPENING = f"{_opening(_SQUARE)}|{_opening(_NO_HULLS)}"
 
 #: The markers of one tag.
-MARKERS_OF = {name: _compiled(_square({name: _SQUARE[name]})) for name in _SQUARE} | {
-    name: _compiled(_angle({name: _ANGLE[name]})) for name in _ANGLE
+MARKERS_OF = {
+    name: re.compile(f"{_opening({name: tag})}|{_closing({name: tag})}") for name, tag in (_SQUARE | _ANGLE).items()
 }
-LINE_END_OR_MARKER = _compiled(r"\n", MARKER.pattern)
-LINE_END_OR_MARKERS_OF = {name: _compiled(r"\n", own.pattern) for name, own in MARKERS_OF.items()}
+LINE_END_OR_MARKER = re.compile(rf"\n|{BARE}|{OPENING}")
+LINE_END_OR_MARKERS_OF = {name: re.compile(rf"\n|{own.pattern}") for name, own in MARKERS_OF.items()}
 
 
-class Marker(NamedTuple):
-    """`name` in capitals, `argument` as it stands. `<AGENT_DONE/>` both opens and closes."""
-
-    name: str
-    argument: str
-    opens: bool
-    closes: bool
+def opens(marker: re.Match[str]) -> bool:
+    """`<AGENT_DONE/>` both opens and closes."""
+    return marker.lastgroup is not None
 
 
-def take_apart(text: str) -> Marker:
-    """Of a text that `MARKER` matches."""
-    inner = text[1:-1]
-    closing = inner.startswith("/")
-    empty = text[0] == "<" and inner.endswith("/")
-    if text[0] == "<":
-        inner = inner.strip("/").replace("\t", " ").partition(" ")[0]
-    name, _, argument = inner.removeprefix("/").partition(":")
-    return Marker(name.upper(), argument, opens=not closing, closes=closing or empty)
+def name_of(opening: re.Match[str]) -> str:
+    """In capitals."""
+    return opening[opening.lastgroup or 0].partition(":")[0].upper()
+
+
+def argument_of(opening: re.Match[str]) -> str:
+    """As it stands behind the colon."""
+    return opening[opening.lastgroup or 0].partition(":")[2]
 
 
 # -- beginnings of markers ---------------------------------------------------------------------------------------------
@@ -154,15 +162,15 @@ _TELLING = 4
 
 
 def unfinished(text: str) -> int:
-    """How many characters at the end of a text may be the beginning of a marker."""
-    end = text[-LONGEST_MARKER:]
-    start = max(end.rfind("["), end.rfind("<"))
-    found = _BEGINNING.fullmatch(end, start) if start >= 0 else None
+    """How many characters at the end of a text may be the beginning of a marker; of no more than the last
+    `LONGEST_MARKER`."""
+    start = max(text.rfind("[", -LONGEST_MARKER), text.rfind("<", -LONGEST_MARKER))
+    found = _BEGINNING.fullmatch(text, start) if start >= 0 else None
     if found is None:
         return 0
     name = found["name"].upper()
     known = name in FORMS if found["more"] else name in _BEGINNINGS[found["bracket"]]
-    return len(end) - start if known else 0
+    return len(text) - start if known else 0
 
 
 def tells(beginning: str) -> bool:

@@ -18,18 +18,20 @@ from dataclasses import dataclass
 from enum import Enum
 
 from arvis.domain.markup_grammar import (
+    BARE,
     FORMS,
     LINE_END_OR_MARKER,
     LINE_END_OR_MARKERS_OF,
     LONGEST_MARKER,
-    MARKER,
     MARKERS_OF,
     MESSAGE_MARK,
     METADATA,
+    OPENING,
     TOLD,
     Form,
-    Marker,
-    take_apart,
+    argument_of,
+    name_of,
+    opens,
     tells,
     unfinished,
 )
@@ -39,17 +41,25 @@ from arvis.domain.markup_text import VisibleText, unfinished_lead
 MOST_TAGS = 64
 MOST_BYTES = 8 * 1024
 
-_LEAD = rf"[^\S\n]*+(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
+_BLANK = r"[^\S\n]*+"
+_LEAD = rf"{_BLANK}(?P<lead>`{{3}}|~{{3}}|{MESSAGE_MARK})"
 _LEAD_HERE = re.compile(_LEAD)
-_LEAD_OF_LINE = re.compile(rf"(?<=\n){_LEAD}")
-_BLANKS = re.compile(r"[^\S\n]*+")
-_FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
-_CLOSING = re.compile(r"(?<![^\n])[^\S\n]*+(?P<run>`{3,}+|~{3,}+)[^\S\n]*+(?![^\n])")
+_BLANKS = re.compile(_BLANK)
 
-#: A fence of few lines, from end to end: what the three above say, at once.
-_WHOLE_FENCE = re.compile(
-    r"(?P<run>(?P<mark>[`~])(?P=mark){2,}+)(?P<rest>[^\n]*+)\n(?:[^\n]*+\n){0,100}?"
-    r"[^\S\n]*+(?P=run)(?P=mark)*+[^\S\n]*+(?=\n)"
+#: Where text ends or is no longer plain.
+_POINT = re.compile(rf"\n{_LEAD}|{BARE}|{OPENING}")
+
+_FENCE = re.compile(r"(?P<run>`{3,}|~{3,})(?P<rest>.*)", re.DOTALL)
+_CLOSING = re.compile(rf"(?<![^\n]){_BLANK}(?P<run>`{{3,}}+|~{{3,}}+){_BLANK}(?![^\n])")
+
+#: Lines that look like a fence and are code in themselves, and fences of few lines from end to end; one or more in a row.
+_WHOLE_CODE = re.compile(
+    rf"""(?:\n{{0,2}}{_BLANK}
+        (?P<run>(?P<mark>[`~])(?P=mark){{2,}}+)
+        (?>[^\n]*(?P=mark){{3}}{_BLANK}
+          |[^\n]*+\n(?:[^\n]*+\n){{0,100}}?{_BLANK}(?P=run)(?P=mark)*+{_BLANK})
+        (?=\n))++""",
+    re.VERBOSE,
 )
 
 
@@ -62,21 +72,6 @@ class Tag:
     argument: str
     body: str
     problem: str | None = None
-
-
-class _Ahead:
-    """The next match of a pattern in a text, looked for once however often it is asked for."""
-
-    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
-        self._pattern = pattern
-        self._text = text
-        self._next = pattern.search(text)
-
-    def after(self, position: int) -> re.Match[str] | None:
-        """The first that begins at this position or later; positions never go back."""
-        if self._next and self._next.start() < position:
-            self._next = self._pattern.search(self._text, position)
-        return self._next
 
 
 class _Mode(Enum):
@@ -117,9 +112,7 @@ class Scanner:
     def close(self) -> str:
         self._final = True
         self._read(self._joined())
-        if self._mode in {_Mode.TEXT, _Mode.OVER}:
-            self._visible.end()
-        return self._visible.take()
+        return self._visible.end() if self._mode in {_Mode.TEXT, _Mode.OVER} else self._visible.take()
 
     def _joined(self) -> str:
         text = "".join([self._rest, *self._pieces])
@@ -131,11 +124,10 @@ class Scanner:
         """As far as it can be read; what is left waits."""
         position = 0
         self._rest = ""
-        leads, markers = _Ahead(_LEAD_OF_LINE, text), _Ahead(MARKER, text)
-        while position < len(text) and not self._rest:
+        while position < len(text):
             match self._mode:
                 case _Mode.TEXT:
-                    position = self._read_text(text, position, leads, markers)
+                    position = self._read_text(text, position)
                 case _Mode.FENCE_LINE:
                     position = self._read_fence_line(text, position)
                 case _Mode.CODE:
@@ -145,32 +137,26 @@ class Scanner:
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
-    def _read_text(self, text: str, position: int, leads: _Ahead, markers: _Ahead) -> int:
+    def _read_text(self, text: str, position: int) -> int:
         """Up to a fence or the end; the position from where on to go."""
         while position < len(text):
-            if self._visible.blank and (here := _LEAD_HERE.match(text, position)):
-                self._visible.add(text[position : here.start("lead")])
-                position = here.end()
-                if here["lead"] != MESSAGE_MARK:
-                    position = self._open_fence(text, here.start("lead"))
-                    if self._mode is _Mode.FENCE_LINE:
-                        return position
-                continue
-            lead, marker = leads.after(position), markers.after(position)
-            if lead and (marker is None or lead.start() < marker.start()):
-                self._visible.add(text[position : lead.start()])
-                position = lead.start()
-            elif marker:
-                self._visible.add(text[position : marker.start()])
-                position = self._read_marker(text, marker)
-                if self._rest or self._mode is _Mode.OVER:
-                    return position
+            lead = _LEAD_HERE.match(text, position) if self._visible.blank else None
+            point = lead or _POINT.search(text, position)
+            if point is None:
+                return self._read_end(text, position)
+            lead_at = point.start("lead")
+            end = point.start() if lead_at < 0 else lead_at
+            if position < end:
+                self._visible.add(text[position:end])
+            if lead_at < 0:
+                position = self._read_marker(text, point)
+            elif point["lead"] == MESSAGE_MARK:
+                position = point.end()
             else:
-                self._read_end(text, position)
-                return len(text)
+                return self._read_fence(text, lead_at)
         return position
 
-    def _read_end(self, text: str, position: int) -> None:
+    def _read_end(self, text: str, position: int) -> int:
         """Text without anything in it, but for what may begin at its end."""
         end = len(text) - unfinished(text[max(position, len(text) - LONGEST_MARKER) :])
         line = max(position, text.rfind("\n", position) + 1)
@@ -183,55 +169,60 @@ class Scanner:
         else:
             self._rest = text[end:]
         self._visible.add(text[position:end])
+        return len(text)
 
     # -- tags ----------------------------------------------------------------------------------------------------------
 
-    def _read_marker(self, text: str, found: re.Match[str]) -> int:
+    def _read_marker(self, text: str, marker: re.Match[str]) -> int:
         """Take out what begins here; where the text goes on."""
-        marker = take_apart(found[0])
-        form = FORMS[marker.name]
-        if not marker.opens or form is Form.HULL:
-            end = found.end()
-        elif marker.name == METADATA and self._enveloped:
+        if not opens(marker):
+            self._visible.seam()
+            return marker.end()
+        name = name_of(marker)
+        if name == METADATA and self._enveloped:
             self._mode = _Mode.OVER
             return len(text)
-        elif marker.closes:
-            end = self._tell(marker, "", found.end())
-        elif form is Form.BLOCK:
-            end = self._read_block(text, found, marker)
-        elif form is Form.LINE:
-            end = self._read_line(text, found, marker)
-        else:
-            end = self._read_alone(text, found, marker)
+        end = self._read_tag(text, marker, name)
         if not self._rest:
             self._visible.seam()
         return end
 
-    def _read_block(self, text: str, opening: re.Match[str], marker: Marker) -> int:
-        ending = self._find(MARKERS_OF[marker.name], text, opening)
+    def _read_tag(self, text: str, opening: re.Match[str], name: str) -> int:
+        if opening[0].endswith("/>"):
+            return self._tell(name, opening, "", opening.end())
+        match FORMS[name]:
+            case Form.BLOCK:
+                return self._read_block(text, opening, name)
+            case Form.LINE:
+                return self._read_line(text, opening, name)
+            case _:
+                return self._read_alone(text, opening, name)
+
+    def _read_block(self, text: str, opening: re.Match[str], name: str) -> int:
+        ending = self._find(MARKERS_OF[name], text, opening)
         if ending is None:
             return len(text)
-        if take_apart(ending[0]).opens:
+        if opens(ending):
             return ending.start()
-        return self._tell(marker, text[opening.end() : ending.start()], ending.end())
+        return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
 
-    def _read_line(self, text: str, opening: re.Match[str], marker: Marker) -> int:
+    def _read_line(self, text: str, opening: re.Match[str], name: str) -> int:
         """To know whether it is closed takes the text up to the next marker of its name."""
-        ending = self._find(MARKERS_OF[marker.name], text, opening)
+        ending = self._find(MARKERS_OF[name], text, opening)
         if self._rest:
             return len(text)
-        if ending and not take_apart(ending[0]).opens:
-            return self._tell(marker, text[opening.end() : ending.start()], ending.end())
+        if ending and not opens(ending):
+            return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
         line_end = LINE_END_OR_MARKER.search(text, opening.end())
         end = line_end.start() if line_end else len(text)
-        return self._tell(marker, text[opening.end() : end], end)
+        return self._tell(name, opening, text[opening.end() : end], end)
 
-    def _read_alone(self, text: str, opening: re.Match[str], marker: Marker) -> int:
-        ending = self._find(LINE_END_OR_MARKERS_OF[marker.name], text, opening)
+    def _read_alone(self, text: str, opening: re.Match[str], name: str) -> int:
+        ending = self._find(LINE_END_OR_MARKERS_OF[name], text, opening)
         if self._rest:
             return len(text)
-        closed = ending is not None and ending[0] != "\n" and not take_apart(ending[0]).opens
-        return self._tell(marker, "", ending.end() if ending and closed else opening.end())
+        closed = ending is not None and ending[0] != "\n" and not opens(ending)
+        return self._tell(name, opening, "", ending.end() if ending and closed else opening.end())
 
     def _find(self, awaited: re.Pattern[str], text: str, opening: re.Match[str]) -> re.Match[str] | None:
         """The end of a tag; when it may still come, the rest of the text waits for it."""
@@ -242,23 +233,23 @@ class Scanner:
             self._seen = text[max(opening.end(), len(text) - LONGEST_MARKER) :]
         return found
 
-    def _tell(self, marker: Marker, body: str, end: int) -> int:
-        self._enveloped = self._enveloped or marker.name == METADATA
-        if marker.name in TOLD and len(self.tags) <= MOST_TAGS:
+    def _tell(self, name: str, opening: re.Match[str], body: str, end: int) -> int:
+        self._enveloped = self._enveloped or name == METADATA
+        if name in TOLD and len(self.tags) <= MOST_TAGS:
             problem = None
             if len(self.tags) == MOST_TAGS:
                 problem = f"this reply holds more than {MOST_TAGS} tags; this one and what follows it is left out"
             elif len(body) > MOST_BYTES or len(body.encode("utf-8", "surrogatepass")) > MOST_BYTES:
                 problem = f"it is longer than {MOST_BYTES} bytes"
-            self.tags.append(Tag(marker.name, marker.argument, "" if problem else body.strip(), problem))
+            self.tags.append(Tag(name, argument_of(opening), "" if problem else body.strip(), problem))
         return end
 
     # -- fenced code ---------------------------------------------------------------------------------------------------
 
-    def _open_fence(self, text: str, position: int) -> int:
-        """Past the fence if all of it is there, else to its line."""
-        whole = _WHOLE_FENCE.match(text, position)
-        if whole is None or whole["rest"].rstrip().endswith(whole["mark"] * 3):
+    def _read_fence(self, text: str, position: int) -> int:
+        """Past all of it that is there from end to end; else to its line."""
+        whole = _WHOLE_CODE.match(text, position)
+        if whole is None:
             self._mode = _Mode.FENCE_LINE
             return position
         self._visible.add_code(whole[0])

@@ -20,65 +20,74 @@ def unfinished_lead(text: str, start: int) -> bool:
 
 class VisibleText:
     """Collects visible text; `take` gives what came since and will not change any more. `blank` says whether the line
-    that is being written holds nothing but white space."""
+    that is being written holds nothing but white space.
+
+    Adding only notes; gaps and margins are the work of `take`, once for many additions."""
 
     def __init__(self) -> None:
         self.blank = True
-        self._out: list[str] = []
-        self._held: list[str] = []  # white space that nothing follows yet
+        self._line = ""  # the end of the line that is being written
+        self._text: list[str] = []  # what came since the last code, gaps and all
+        self._ready: list[str] = []  # what came before that, without wide gaps
         self._begun = False
-        self._newlines = 0  # at the end of what came so far, no more than count
-        self._recent = ""  # the end of what came so far
-        self._shown = ""  # the end of that without white space behind it
+        self._held: list[str] = []  # white space that nothing follows yet
+        self._shown = ""  # the end of what was given out
 
     def add(self, text: str) -> None:
         """Runs of three or more newlines become two, also across two calls."""
-        if not text.startswith("\n") and "\n\n\n" not in text:
-            self._append(text)
-            return
-        text = _WIDE_GAP.sub("\n\n", text)
-        leading = len(text) - len(text.lstrip("\n"))
-        self._append(text[max(0, min(leading, self._newlines + leading - 2)) :])
+        self._text.append(text)
+        self._follow(text)
 
     def add_code(self, text: str) -> None:
-        """As it stands."""
-        self._append(text)
+        """As it stands. Code that text follows does not end with a newline."""
+        self._ready += [self._without_gaps(), text]
+        self._follow(text)
 
     def seam(self) -> None:
         """A tag was taken out here. What stood before it must not become a new one with what follows: where it could,
         they are put on two lines."""
-        line = self._recent[self._recent.rfind("\n") + 1 :]
-        if unfinished(line) or unfinished_lead(line.lstrip(), 0):
+        line = self._line
+        if line and (unfinished(line) or unfinished_lead(line.lstrip(), 0)):
             self.add("\n")
 
-    def end(self) -> None:
-        """Nothing follows. If it ends like a tag that was cut off, it must not be taken for one when read again."""
-        if tells(self._shown[len(self._shown) - unfinished(self._shown) :]):
-            self._out.append("…")
-
     def take(self) -> str:
-        text = "".join(self._out)
-        self._out.clear()
-        return text
+        text = self._without_gaps()
+        lines = text.rstrip("\n")
+        self._text.append(text[len(lines) :])  # it may become a wide gap
+        text = "".join([*self._ready, lines])
+        self._ready.clear()
+        return self._within_margins(text)
 
-    def _append(self, text: str) -> None:
-        if not text:
-            return
-        stripped = text.rstrip("\n")
-        self._newlines = min(2, len(text) - len(stripped) + (0 if stripped else self._newlines))
-        line = text[text.rfind("\n") + 1 :]
-        self.blank = (self.blank or len(line) < len(text)) and (not line or line.isspace())
-        self._recent = (self._recent + text[-LONGEST_MARKER:])[-LONGEST_MARKER:]
-        self._show(text)
+    def end(self) -> str:
+        """The last of it; nothing follows. If all ends like a tag that was cut off, it must not be taken for one when
+        read again."""
+        text = self.take()
+        return text + "…" if tells(self._shown[len(self._shown) - unfinished(self._shown) :]) else text
 
-    def _show(self, text: str) -> None:
+    def _follow(self, text: str) -> None:
+        start = text.rfind("\n") + 1
+        line = text[start:] if start else text
+        if line and not line.isspace():
+            self.blank = False
+        elif start:
+            self.blank = True
+        self._line = (line if start else self._line + line)[-LONGEST_MARKER:]
+
+    def _without_gaps(self) -> str:
+        text = "".join(self._text)
+        self._text.clear()
+        return _WIDE_GAP.sub("\n\n", text) if "\n\n\n" in text else text
+
+    def _within_margins(self, text: str) -> str:
         if not self._begun:
             text = text.lstrip()
             self._begun = bool(text)
         shown = text.rstrip()
+        white = text[len(shown) :]
         if shown:
-            self._out += [*self._held, shown]
+            shown = "".join([*self._held, shown])
             self._held.clear()
-            self._shown = self._recent.rstrip()
-        if len(shown) < len(text):
-            self._held.append(text[len(shown) :])
+            self._shown = (self._shown + shown[-LONGEST_MARKER:])[-LONGEST_MARKER:]
+        if white:
+            self._held.append(white)
+        return shown

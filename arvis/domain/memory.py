@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from arvis.domain.messages import Address
-from arvis.domain.taint import CLEAN, Taint
+from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.taint import CLEAN, Label, Taint
 
 #: The scope of what an agent may know wherever it talks; only the API and the command line write there.
 EVERYWHERE = "agent"
+
+_OF_A_PERSON = "principal:"
 
 
 class Category(StrEnum):
@@ -81,12 +84,24 @@ class State:
     updated_at: int
 
 
+def taint_for_others(taint: Taint, speakers: Iterable[PrincipalRole | None]) -> Taint:
+    """The taint of what speakers of these roles said, for other people who will read it (a fact of a room, a summary): for
+    them it is the word of somebody else, unless of those who run the house. None: nobody known, or a person who is gone."""
+    trusted = all(role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR} for role in speakers)
+    return taint if trusted else taint | {Label.PEOPLE}
+
+
 def room_scope(address: Address) -> str:
     return f"room:{address.platform}:{address.connector}:{address.channel}:{address.thread}"
 
 
 def principal_scope(principal_id: str) -> str:
-    return f"principal:{principal_id}"
+    return f"{_OF_A_PERSON}{principal_id}"
+
+
+def is_personal(scope: str) -> bool:
+    """Whether what is kept there is about one person."""
+    return scope.startswith(_OF_A_PERSON)
 
 
 def scope_for(category: Category | None, address: Address, principal_id: str | None, *, direct: bool) -> str:
@@ -97,6 +112,6 @@ def scope_for(category: Category | None, address: Address, principal_id: str | N
 
 
 def scopes_of(address: Address, principal_id: str | None) -> tuple[str, ...]:
-    """What may be recalled in a turn: of this person, of this room, and what holds everywhere."""
+    """What may be recalled in a turn: of this person, of this room, and what holds everywhere, the narrowest first."""
     personal = (principal_scope(principal_id),) if principal_id else ()
     return (*personal, room_scope(address), EVERYWHERE)

@@ -108,7 +108,7 @@ def _perform(tx: Transaction, proposal: Proposal, situation: Situation, executio
     if not _stands(tx, proposal, execution.state["digest"]):
         return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
     # A person has read it and said yes: from now on it is their word.
-    return perform(tx, proposal, replace(situation, taint=CLEAN), now)
+    return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 
 
 def _stands(tx: Transaction, proposal: Proposal, digest: str) -> bool:

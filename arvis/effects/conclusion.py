@@ -28,11 +28,12 @@ from arvis.tags import Reply, read
 
 
 class Conclusion:
-    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done."""
+    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `zone` is the daemon's."""
 
-    def __init__(self, *, limits: Limits) -> None:
+    def __init__(self, *, limits: Limits, zone: str) -> None:
         self.asked: Sequence[StoredMessage] = ()
         self._limits = limits
+        self._zone = zone
 
     def of(self, execution: Execution) -> Closing:
         """What to commit with this end (or rest) of the execution."""
@@ -50,14 +51,33 @@ class Conclusion:
         asked = tx.messages.of_turn(execution.id)
         if all(message.status in FINAL_STATUSES for message in asked):
             return
-        taint = frozenset(Label(label) for label in execution.state.get("taint", ()))
-        situation = _situation(tx, execution, asked[-1], taint, self._limits)
-        results = apply(tx, reply.proposals, situation, now) if situation is not None else []
+        taint = taint_of_turn(execution)
+        results: list[EffectResult] = []
+        if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
+            results = apply(tx, reply.proposals, situation, now)
         text = _shown(reply, results, truncated=result.truncated)
         self.asked = turns.end_turn(
             tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint), now
         )
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
+
+    def _situation(self, tx: Transaction, execution: Execution, asked: StoredMessage, taint: Taint) -> Situation | None:
+        """None when the agent is gone meanwhile: then nothing is done in its name."""
+        agent = tx.agents.get(execution.state["agent"])
+        conversation = tx.conversations.get(execution.state["conversation"])
+        if agent is None or conversation is None:
+            return None
+        return Situation(
+            agent=agent,
+            principal=tx.principals.get(execution.principal_id or ""),
+            taint=taint,
+            address=Address.from_json(execution.state["address"]),
+            conversation=conversation,
+            execution=execution,
+            message_id=asked.id,
+            limits=self._limits,
+            zone=self._zone,
+        )
 
     def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
         saying.ask(tx, execution, now)
@@ -65,37 +85,23 @@ class Conclusion:
         self.asked = tx.messages.of_turn(execution.id)
 
     def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        approvals.conclude(tx, execution, now, limits=self._limits)
+        approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+
+
+def taint_of_turn(execution: Execution) -> Taint:
+    return frozenset(Label(label) for label in execution.state.get("taint", ()))
 
 
 def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:
     approvals.tell(tx, execution, now)
 
 
-def _situation(
-    tx: Transaction, execution: Execution, asked: StoredMessage, taint: Taint, limits: Limits
-) -> Situation | None:
-    """None when the agent is gone meanwhile: then nothing is done in its name."""
-    agent = tx.agents.get(execution.state["agent"])
-    conversation = tx.conversations.get(execution.state["conversation"])
-    if agent is None or conversation is None:
-        return None
-    return Situation(
-        agent=agent,
-        principal=tx.principals.get(execution.principal_id or ""),
-        taint=taint,
-        address=Address.from_json(execution.state["address"]),
-        conversation=conversation,
-        execution=execution,
-        message_id=asked.id,
-        limits=limits,
-    )
-
-
 def _shown(reply: Reply, results: Sequence[EffectResult], *, truncated: bool) -> str:
-    """What people see: the words without the tags, and a line about what came of these."""
+    """What people see: the words without the tags, and a line about what came of these. Never nothing, unless the model
+    says in so many words that it is done and has nothing to add (behaviour 2.2)."""
     words = reply.visible + notices.CUT if truncated else reply.visible
     text = "\n\n".join(filter(None, [words, report(results)]))
-    if not text and any(result.outcome is Outcome.DONE for result in results):
-        return notices.NOTED
-    return text
+    if text or (reply.wrapper is not None and not results):
+        return text
+    noted = any(result.outcome is Outcome.DONE for result in results)
+    return notices.NOTED if noted else notices.NOTHING_SAID

@@ -72,8 +72,8 @@ def apply_delegation(tx: Transaction, proposal: Proposal, situation: Situation, 
 def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint, now: int, *, limits: Limits) -> None:
     """Bring the answer of a turn back to the agent that asked for it to be told, as a turn of that agent; in the commit
     that ends the turn. A report asks for no report, and counts like a task."""
-    given = tx.delegations.get(execution.id)
-    if given is None or not _wants_report(execution.state) or given.depth >= limits.delegation_depth:
+    given = tx.delegations.get(execution.id) if _wants_report(execution.state) else None
+    if given is None or given.depth >= limits.delegation_depth:
         return
     asking, speaker = tx.agents.get(given.path[-2]), tx.agents.get(given.agent_id)
     lineage = Lineage(given.root_id, given.depth, given.path)
@@ -95,6 +95,7 @@ def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint,
 
 def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
     depth, path = step.lineage.depth + 1, (*step.lineage.path, step.target.id)
+    talk = tx.conversations.get(step.parent.state["conversation"])
     task = Task(
         speaker=step.speaker,
         text=text,
@@ -102,6 +103,7 @@ def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
         taint=step.taint | {Label.AGENTS},
         lineage={"root": step.lineage.root_id, "parent": step.parent.id, "report": step.wants_report},
         route=step.kind,
+        direct=talk is not None and talk.direct,
     )
     begun = begin_agent_turn(tx, task, agent=step.target, address=step.address, priority=Priority.DELEGATION, now=now)
     tx.delegations.add(

@@ -14,6 +14,7 @@ from arvis.domain.effects import EffectKind, Outcome, Proposal
 from arvis.domain.memory import Category
 from arvis.domain.messages import PrincipalRole
 from arvis.effects.lineage import judge_delegation
+from arvis.effects.memory import taint_of_note
 from arvis.effects.situation import Situation
 from arvis.effects.verdict import ALLOWED, Verdict, asked, refused
 from arvis.ports.store import Transaction
@@ -128,7 +129,8 @@ def _question(tx: Transaction, proposal: Proposal, situation: Situation) -> Verd
 def _why_asked(tx: Transaction, proposal: Proposal, situation: Situation) -> str | None:
     asks = RULES[proposal.kind].asks
     if proposal.kind is EffectKind.REMEMBER and proposal.subject == Category.STICKY:
-        asks = _TAINTED  # what is sticky stands among the instructions of every prompt
+        # What is sticky stands among the instructions of every prompt.
+        return "tainted" if taint_of_note(proposal, situation) else None
     if asks == _ALWAYS:
         return "confirmation"
     if asks == _TAINTED and situation.taint:

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.effects import EffectKind, Outcome
-from arvis.domain.messages import PrincipalRole
 from arvis.effects.situation import Situation
 from arvis.effects.verdict import ALLOWED, Verdict, refused
 from arvis.ports.store import Transaction
-
-#: Whoever runs the house may reach every agent by way of another one.
-_TRUSTED = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +60,9 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
 
 
 def _may_reach(target: Agent, situation: Situation) -> bool:
-    """Rights only shrink: nobody reaches through an agent what is closed to them, nor tools that this agent lacks."""
-    if situation.role in _TRUSTED:
+    """Rights only shrink: nobody reaches through an agent what is closed to them, nor tools that this agent lacks; but
+    whoever runs the house reaches every agent."""
+    if situation.trusted:
         return True
     if target.is_conductor:
         return False

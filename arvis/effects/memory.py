@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Unprocessable
-from arvis.domain.memory import Category, NewFact, State, scope_for
+from arvis.domain.memory import Category, NewFact, State, room_scope, scope_for, taint_for_others
+from arvis.domain.taint import Taint
 from arvis.effects.situation import Situation
 from arvis.effects.words import done
 from arvis.memory import Refused, Remembered, put_state, remember
@@ -21,6 +22,15 @@ def apply_note(tx: Transaction, proposal: Proposal, situation: Situation, now: i
     return done(proposal, "")
 
 
+def taint_of_note(proposal: Proposal, situation: Situation) -> Taint:
+    """What a fact or state is written from, for those who will read it: what a room keeps is read by all its people."""
+    category = None if proposal.kind is EffectKind.STATE else Category(proposal.subject)
+    others_read = _scope(situation, category) == room_scope(situation.address)
+    if not others_read or situation.confirmed:
+        return situation.taint
+    return taint_for_others(situation.taint, [situation.role])
+
+
 def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Remembered | Refused:
     if proposal.subject not in set(Category):
         raise Unprocessable(f"`{proposal.subject}` is no category")
@@ -30,7 +40,7 @@ def _remember(tx: Transaction, proposal: Proposal, situation: Situation, now: in
         scope=_scope(situation, category),
         category=category,
         content=str(proposal.fields["text"]),
-        taint=situation.taint,
+        taint=taint_of_note(proposal, situation),
         author_id=_author(situation),
         message_id=situation.message_id,
         execution_id=situation.execution.id,
@@ -44,7 +54,7 @@ def _put_state(tx: Transaction, proposal: Proposal, situation: Situation, now: i
         scope=_scope(situation, None),
         key=proposal.subject,
         value=str(proposal.fields["text"]),
-        taint=situation.taint,
+        taint=taint_of_note(proposal, situation),
         author_id=_author(situation),
         message_id=situation.message_id,
         updated_at=now,

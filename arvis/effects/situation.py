@@ -30,7 +30,7 @@ class Limits:
 class Situation:
     """The turn whose reply asks for something. `principal` is whom it acts for (None: nobody, which gives no rights);
     `taint` is that of the reply, `message_id` the message that it answers, `zone` the
-    daemon's time zone."""
+    daemon's time zone. `confirmed`: a person has read what is to be done, and said yes."""
 
     agent: Agent
     principal: Principal | None
@@ -41,6 +41,12 @@ class Situation:
     message_id: str | None
     limits: Limits = Limits()
     zone: str = "UTC"
+    confirmed: bool = False
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it acts for somebody who runs the house."""
+        return self.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
     @property
     def role(self) -> PrincipalRole | None:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
+from arvis.domain.words import asked_words
 from arvis.memory.likeness import Likeness, Wording, likeness
 from arvis.memory.telling import brief
 from arvis.ports.memory import FactChange
@@ -29,6 +30,10 @@ KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 ARVIS = "arvis"
 
 _SURE = 1000
+
+#: Facts that share words with a new one: looked up, and compared letter by letter, which is dear.
+_LOOKED_UP = 20
+_COMPARED = 5
 
 
 class Kept(StrEnum):
@@ -59,12 +64,11 @@ class Refused:
 def remember(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
     """Keep a fact, or what it is news about gives way, or what is known is refreshed."""
     new = replace(new, content=storable(new.content).strip())
-    known = tx.facts.of(new.agent_id, [new.scope], limit=2 * MOST_FACTS)
     if not 0 < len(new.content) <= MOST_LETTERS:
         return _wrong_length("A fact")
-    old, like = _nearest(new, [fact for fact in known if _may_yield(fact, new, now)])
+    old, like = _nearest(new, [fact for fact in _akin(tx, new) if _may_yield(fact, new, now)])
     if old is None or like is None:
-        return _add(tx, new, known, by_id=by_id, now=now)
+        return _add(tx, new, by_id=by_id, now=now)
     if like.same and bool(old.taint) == bool(new.taint):
         return _refresh(tx, old, new, by_id=by_id, now=now)
     return _supersede(tx, old, new, by_id=by_id, now=now)
@@ -122,6 +126,13 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
     return state
 
 
+def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
+    """The facts that may be about the same, found by their words, and the very same text in any case."""
+    same = tx.facts.same(new.agent_id, new.scope, new.content)
+    found = tx.facts.search(new.agent_id, [new.scope], asked_words(new.content), _LOOKED_UP)
+    return list({fact.id: fact for fact in (*same, *found)}.values())
+
+
 def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
     """Whether a known fact may be one with the new one, or give way to it."""
     return (
@@ -134,20 +145,24 @@ def _may_yield(fact: Fact, new: NewFact, now: int) -> bool:
 def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Likeness] | tuple[None, None]:
     """The fact that says the same, else the one that the new one is the clearest news about."""
     wording = Wording.of(new.content)
-    alike = [(fact, like) for fact in known if (like := likeness(wording, Wording.of(fact.content))) is not None]
+    worded = [(fact, Wording.of(fact.content)) for fact in known]
+    # Equal texts share all words, so that they come first.
+    worded.sort(key=lambda pair: (pair[1].text != wording.text, -len(pair[1].seen & wording.seen), pair[0].number))
+    alike = [(fact, like) for fact, old in worded[:_COMPARED] if (like := likeness(wording, old)) is not None]
     return min(alike, key=lambda pair: (not pair[1].same, pair[1].differing, pair[0].number), default=(None, None))
 
 
-def _add(tx: Transaction, new: NewFact, known: Sequence[Fact], *, by_id: str, now: int) -> Remembered | Refused:
-    """Where there is no room, the facts that are trusted least and were used longest ago fade."""
-    # They come the most trusted first.
-    weak = [fact for fact in reversed(known) if fact.category is not Category.STICKY]
-    too_many = len(known) + 1 - MOST_FACTS
+def _add(tx: Transaction, new: NewFact, *, by_id: str, now: int) -> Remembered | Refused:
+    """Where there is no room, the facts that are trusted least and were used longest ago fade; for what nobody vouches for
+    only such facts do."""
+    too_many = max(0, tx.facts.count(new.agent_id, new.scope) + 1 - MOST_FACTS)
+    weak = tx.facts.weakest(new.agent_id, new.scope, tainted=bool(new.taint), limit=too_many) if too_many else []
     if too_many > len(weak):
-        return Refused(f"{MOST_FACTS} sticky facts are kept here already.", "Delete some of them.")
+        kinds = "sticky or vouched for" if new.taint else "sticky"
+        return Refused(f"{MOST_FACTS} facts are kept here already, all of them {kinds}.", "Delete some of them.")
     fact = tx.facts.add(new, now)
     tx.facts.note(fact, "added", by_id=by_id, now=now)
-    for weakest in weak[: max(0, too_many)]:
+    for weakest in weak:
         fade(tx, weakest, now)
     return Remembered(Kept.ADDED, fact)
 

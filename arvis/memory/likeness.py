@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from arvis.domain.words import words_of
 
@@ -96,6 +97,7 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
     Hyyrö's way (2003): a column of the table is two numbers, whose bits say where it goes up or down by one from one row
     to the next. So a column costs a dozen operations on whole numbers, however long the text is.
     """
+    one, other = _what_differs(one, other)
     if not one:
         return len(other)
     places: defaultdict[str, int] = defaultdict(int)
@@ -113,6 +115,14 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
         rise, fall = rise << 1 | 1, fall << 1
         up, down = (fall | ~(level | rise)) & all_rows, rise & level & all_rows
     return found
+
+
+def _what_differs(one: str, other: str) -> tuple[str, str]:
+    """Without the letters that both begin and end with."""
+    start = len(commonprefix((one, other)))
+    one, other = one[start:], other[start:]
+    end = len(commonprefix((one[::-1], other[::-1])))
+    return one[: len(one) - end], other[: len(other) - end]
 
 
 def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arvis.domain.memory import Category, Fact, State
+from arvis.domain.memory import Category, Fact, State, is_personal
 from arvis.domain.words import asked_words
 from arvis.ports.store import Transaction
 
@@ -39,15 +39,20 @@ class Recall:
         return [fact.id for fact in (*self.sticky, *self.facts)]
 
 
-def recall(tx: Transaction, agent_id: str, scopes: Sequence[str], text: str, now: int) -> Recall:
-    """Of these scopes and no other; `text` is what is being talked about."""
-    kept = [fact for fact in tx.facts.of(agent_id, scopes, category=Category.STICKY, limit=_ALL) if _lives(fact, now)]
-    rules = [fact for fact in kept if _is_rule(fact)]
-    states = tx.states.of(agent_id, scopes, _ALL)
-    sticky, known = _newest_rules(rules), _newest_states(states)
+def recall(
+    tx: Transaction, agent_id: str, scopes: Sequence[str], text: str, now: int, *, among_others: bool = False
+) -> Recall:
+    """Of these scopes (the narrowest first) and no other; `text` is what is being talked about. `among_others`: other
+    people read the answer, so of what is kept about a person only preferences come to mind."""
+    private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
+    widest_first = [scope for scope in reversed(scopes) if scope not in private]
+    kept = tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)
+    rules = [fact for fact in kept if _lives(fact, now) and _is_rule(fact)]
+    states = tx.states.of(agent_id, widest_first, _ALL)
+    sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
     return Recall(
         sticky=sticky,
-        facts=_others(tx, agent_id, scopes, text, now, rules=len(rules)),
+        facts=_others(tx, agent_id, scopes, private, text, now, rules=len(rules)),
         states=known,
         left_out=len(rules) - len(sticky) + len(states) - len(known),
     )
@@ -59,37 +64,72 @@ def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
 
 
 def _others(
-    tx: Transaction, agent_id: str, scopes: Sequence[str], text: str, now: int, *, rules: int
+    tx: Transaction,
+    agent_id: str,
+    scopes: Sequence[str],
+    private: frozenset[str],
+    text: str,
+    now: int,
+    *,
+    rules: int,
 ) -> tuple[Fact, ...]:
     """What holds words of the text first, then what is trusted most and was used last."""
-    # The rules are told already; whatever their number, they take no place here.
+    # The rules are told already; whatever their number, they take no place here, and neither does what is private.
     limit = LOOKED_AT + rules
-    matching = tx.facts.search(agent_id, scopes, asked_words(text), limit)
-    found = {fact.id: fact for fact in (*matching, *tx.facts.of(agent_id, scopes, limit=limit))}
+    matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
+    shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
+    preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
+    used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
+    found = {fact.id: fact for fact in (*matching, *used) if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if _lives(fact, now) and not _is_rule(fact)][:SHOWN]
     return tuple(sorted(chosen, key=lambda fact: fact.number))
 
 
-def _newest_rules(rules: Sequence[Fact]) -> tuple[Fact, ...]:
-    newest = sorted(rules, key=lambda fact: -fact.number)
-    count = _what_fits([len(fact.content) for fact in newest[:MOST_STICKY]])
-    return tuple(reversed(newest[:count]))
+def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
+    """In the order of the scopes, so that what holds everywhere is the last to go when a prompt is short of room, too."""
+    newest = [sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes]
+    counts = _shared_out([[len(fact.content) for fact in of_scope] for of_scope in newest], MOST_STICKY)
+    return tuple(fact for of_scope, count in zip(newest, counts, strict=True) for fact in reversed(of_scope[:count]))
 
 
-def _newest_states(states: Sequence[State]) -> tuple[State, ...]:
-    newest = sorted(states, key=lambda state: (-state.updated_at, state.key, state.scope))
-    count = _what_fits([len(state.key) + len(state.value) for state in newest[:MOST_STATES]])
-    return tuple(sorted(newest[:count], key=lambda state: (state.key, state.scope)))
+def _newest_states(states: Sequence[State], scopes: Sequence[str]) -> tuple[State, ...]:
+    by_age = sorted(states, key=lambda state: (-state.updated_at, state.key))
+    newest = [[state for state in by_age if state.scope == scope] for scope in scopes]
+    counts = _shared_out(
+        [[len(state.key) + len(state.value) for state in of_scope] for of_scope in newest], MOST_STATES
+    )
+    chosen = [state for of_scope, count in zip(newest, counts, strict=True) for state in of_scope[:count]]
+    return tuple(sorted(chosen, key=lambda state: (state.key, state.scope)))
 
 
-def _what_fits(lengths: Sequence[int]) -> int:
+def _shared_out(lengths: Sequence[Sequence[int]], most: int) -> list[int]:
+    """How many of the first ones of each scope there is room for: together `most`, of `MOST_LETTERS` letters. Half of both
+    is the first scope's own, a quarter each of the others'; what they do not need of it goes to the earliest that does. So
+    nothing that people tell pushes out what holds everywhere."""
+    counts = list[int]()
+    letters = MOST_LETTERS
+    for place, of_scope in enumerate(lengths):
+        later = lengths[place + 1 :]
+        room = letters - sum(min(sum(each[: most // 4]), MOST_LETTERS // 4) for each in later)
+        places = most - sum(counts) - sum(min(len(each), most // 4) for each in later)
+        count = _what_fits(of_scope[:places], room)
+        letters -= sum(of_scope[:count])
+        counts.append(count)
+    return counts
+
+
+def _what_fits(lengths: Sequence[int], room: int) -> int:
     """How many of the first ones have no more letters together than there is room for."""
-    room = MOST_LETTERS
     for count, length in enumerate(lengths):
         room -= length
         if room < 0:
             return count
     return len(lengths)
+
+
+def _is_secret(fact: Fact) -> bool:
+    """It may have been learnt in a talk between two; preferences are for everywhere."""
+    return fact.category is not Category.USER_PREFERENCE
 
 
 def _lives(fact: Fact, now: int) -> bool:

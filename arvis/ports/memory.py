@@ -45,6 +45,15 @@ class Facts(Protocol):
         """Active facts that hold some of these words (as `domain.words.asked_words` cuts them), the best first."""
         ...
 
+    def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
+        """The active facts of this scope with exactly this text, the oldest first."""
+        ...
+
+    def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
+        """The active facts of this scope that are not sticky: the least trusted first, of those the longest unused.
+        `tainted`: only those that nobody vouches for."""
+        ...
+
     def update(self, fact: Fact, now: int) -> None:
         """Write back all that may change: content never does."""
         ...

@@ -230,7 +230,7 @@ class Timeline(Protocol):
         """Delete up to `limit` notes made before this time; how many."""
         ...
 
-    def of_last(self, conversation_id: str) -> MessageTimeline | None:
+    def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
         """All that is known of the newest message of a conversation that an agent was asked with."""
         ...
 

@@ -20,7 +20,8 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.calls import CallDrafts
 from arvis.providers.reply import ReplyText
 
-_DIRECTIVE = re.compile(r"[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
+#: Where several people write, a message begins with who wrote it: `Ann #7f3q2: `.
+_DIRECTIVE = re.compile(r"(?:\S.{0,39} #[0-9a-z?]{1,5}: )?[ \t]*demo:[ \t]+(say|sleep|fail|tool|tokens)(?:[ \t](.*))?")
 
 #: One reply is streamed in about so many pieces.
 _PIECES = 4

@@ -79,6 +79,16 @@ class SqlFacts:
         rows = self._session.rows("search_facts", places=places, words=either(words), limit=limit)
         return [fact_of(row) for row in rows]
 
+    def same(self, agent_id: str, scope: str, content: str) -> list[Fact]:
+        rows = self._session.rows("same_facts", agent_id=agent_id, scope=scope, content=content)
+        return [fact_of(row) for row in rows]
+
+    def weakest(self, agent_id: str, scope: str, *, tainted: bool, limit: int) -> list[Fact]:
+        rows = self._session.rows(
+            "weakest_facts", agent_id=agent_id, scope=scope, tainted_only=int(tainted), limit=limit
+        )
+        return [fact_of(row) for row in rows]
+
     def update(self, fact: Fact, now: int) -> None:
         before = self.get(fact.id)
         self._session.execute(

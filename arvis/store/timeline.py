@@ -129,8 +129,8 @@ class SqlTimeline:
     def prune(self, before: int, limit: int) -> int:
         return self._session.execute("prune_notes", oldest=first_id_at(before), limit=limit)
 
-    def of_last(self, conversation_id: str) -> MessageTimeline | None:
-        message = self._session.one("last_asked", conversation_id=conversation_id)
+    def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
+        message = self._session.one("last_asked", conversation_id=conversation_id, principal_id=principal_id)
         return timeline_of(self._rows_of(message)) if message else None
 
     def _rows_of(self, message: Row) -> MessageRows:

@@ -78,7 +78,7 @@ def test_the_daemon_leaves_its_address_and_keeps_it_private(daemon: Daemon) -> N
 
 def test_chat_prints_the_answer_and_nothing_else(daemon: Daemon) -> None:
     done = daemon.arvis("chat", "demo: say \x1b[1mone\\ntwo")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "\x1b[1mone\ntwo\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[1mone\ntwo\n", "")
 
 
 def test_chat_writes_to_the_channel_of_the_user_of_the_agent_or_any(daemon: Daemon) -> None:

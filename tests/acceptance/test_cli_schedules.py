@@ -53,4 +53,4 @@ def test_wrong_use_is_explained(daemon: Daemon) -> None:
     assert daemon.arvis("schedules", "create", "helper", "@daily", "--to", "hall", "--prompt", "x").returncode == 2
     assert daemon.arvis("schedules", "update", "x").returncode == 2
     assert daemon.arvis("schedules", "show", "none").returncode == 1
-    assert "run once the scheduler" in " ".join(out(daemon, "schedules", "--help").split())
+    assert "runs once the scheduler" in " ".join(out(daemon, "schedules", "create", "--help").split())

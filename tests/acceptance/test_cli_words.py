@@ -68,6 +68,31 @@ def test_a_story_of_trouble() -> None:
     ]
 
 
+def test_a_step_tells_what_was_found_and_what_the_prompt_holds() -> None:
+    found = {"injectionDetected": True, "spamDetected": False, "rateLimited": True}
+    prompt = {"tokens": {"identity": 140, "memory": 0, "history": 60}, "left_out": 3}
+    taint = ["flagged", "tools"]
+    steps = [
+        {"step": "node", "at": 1001, "node": "examine", "decision": "next", "input": {"M": found, "N": found}},
+        {"step": "node", "at": 1002, "node": "prepare", "decision": "next", "prompt": prompt, "taint": taint},
+    ]
+    examined, prepared = narrative.story(timeline("running", steps=steps))
+    assert examined.endswith("next; looks like an attempt to command the model, came very soon after others")
+    layers = "about 200 tokens: identity 140, history 60; 3 older messages did not fit"
+    assert prepared.endswith(f"next; {layers}; tainted by flagged, tools")
+
+
+def test_a_story_tells_of_summaries() -> None:
+    steps = [
+        {"step": "compacted", "at": 1002, "compaction": "C", "messages": 12, "tokensSaved": 900},
+        {"step": "compaction_failed", "at": 1003, "reason": "auth", "error": "the key was refused"},
+    ]
+    assert list(narrative.story(timeline("running", steps=steps))) == [
+        "0.002 s  12 older messages became a summary (900 tokens saved)",
+        "0.003 s  no summary could be written (auth): the key was refused",
+    ]
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

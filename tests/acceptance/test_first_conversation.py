@@ -7,6 +7,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,6 +42,8 @@ SETTINGS = {
     "ARVIS__MODEL__IDLE_SECONDS": "1",
     "ARVIS__ROUTING__FALLBACK": "helper",
 }
+#: What a prompt says of the time: the day before a message of the history, and behind everything the line of now.
+TIMES = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n|\n\nNow: \w+, \d{1,2} \w+ \d{4}, \d\d:\d\d \(UTC\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Together:
 
     async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
         await self.barrier.wait()
-        return await Reply((f"for {received.document['messages'][-1]['content']}",)).answer(received)
+        words = TIMES.sub("", received.document["messages"][-1]["content"])
+        return await Reply((f"for {words}",)).answer(received)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -85,9 +89,13 @@ def place(shared: Place) -> Place:
 
 
 def asked(place: Place) -> list[list[tuple[str, str]]]:
-    """The conversation part of every request that reached the model."""
+    """The conversation part of every request that reached the model, without the times."""
     return [
-        [(turn["role"], turn["content"]) for turn in request.document["messages"] if turn["role"] != "system"]
+        [
+            (turn["role"], TIMES.sub("", turn["content"]))
+            for turn in request.document["messages"]
+            if turn["role"] != "system"
+        ]
         for request in place.model.requests
     ]
 
@@ -126,6 +134,7 @@ async def test_a_message_over_the_api_is_answered_and_explained(place: Place) ->
     assert steps[:3] == ["received", "routed", "queued"]
     assert {"model_call", "answered"} <= set(steps)
     assert asked(place) == [[("user", "Hello")]]
+    assert place.model.requests[0].document["messages"][-1]["content"].startswith("Hello\n\nNow: ")
 
 
 async def test_a_client_that_comes_back_gets_what_it_missed_once(place: Place) -> None:
@@ -288,6 +297,7 @@ async def test_the_same_id_again_is_the_same_message(place: Place) -> None:
     async with place.socket("twice") as socket:
         assert await socket.say("Hello once more", id="event-1") == first
     assert asked(place) == [[("user", "Hello")]]
+    assert place.model.requests[0].document["messages"][-1]["content"].startswith("Hello\n\nNow: ")
 
 
 async def test_a_client_that_vanishes_in_the_middle_is_answered_all_the_same(place: Place) -> None:

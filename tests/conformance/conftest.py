@@ -10,7 +10,10 @@ import pytest
 from arvis.ports.store import Store
 from arvis.store.opening import Database
 from tests.conformance.databases import opened
+from tests.conformance.memory_kit import either_store, memory_url, template
 from tests.conformance.queue_kit import HandClock
+
+__all__ = ["either_store", "memory_url", "template"]
 
 
 @pytest.fixture

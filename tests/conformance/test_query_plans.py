@@ -96,6 +96,8 @@ SMALL_SORTS = {
     "list_compactions": "the summaries of one conversation",
     "compacted_messages": "the messages of one summary",
     "facts_of_scope": "the facts of one scope, which are bounded",
+    "weakest_facts": "the facts of one scope, which are bounded",
+    "recent_messages": "the newest 60 messages of one conversation",
     "search_facts": "the facts of a few scopes that hold one of the words",
     "usage_report": "a page of the dashboard; the groups of a range of receipts",
 }
@@ -104,7 +106,7 @@ SMALL_SORTS = {
 SMALL_INDEXES = "jobs_due|jobs_leases"
 
 SCAN = re.compile(
-    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked)"
+    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # What FTS5 calls a scan when it looks up words or a row; without a number after it, it reads everything.
     r"(?!fact_words VIRTUAL TABLE INDEX \d+:\S)"

@@ -290,6 +290,17 @@ async def test_there_is_one_conductor_from_the_first_start_on(store: Store) -> N
     assert await kept(store, first) == [(1, "configuration")]
 
 
+async def test_processes_that_start_at_once_make_each_agent_once(store: Store) -> None:
+    def start(tx: Transaction) -> None:
+        roster.seed(tx, NEWS, [HALL], now=NOW)
+        ensure_conductor(tx, NOW)
+
+    await asyncio.gather(*(store.write(start) for _ in range(16)))
+    agents = await store.read(lambda tx: tx.agents.all())
+    assert sorted(agent.slug for agent in agents) == ["conductor", "news"]
+    assert [len(await kept(store, agent)) for agent in agents] == [1, 1]
+
+
 @pytest.mark.parametrize("status", [AgentStatus.ACTIVE, AgentStatus.PAUSED, AgentStatus.ARCHIVED])
 async def test_its_slug_has_its_role(store: Store, status: AgentStatus) -> None:
     await store.write(lambda tx: tx.agents.add(Agent("c", "conductor", "Boss", prompt="Mine.", status=status), NOW))

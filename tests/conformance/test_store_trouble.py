@@ -173,18 +173,18 @@ async def test_damage_ends_the_store(file: Path, side: str) -> None:
     """Whoever meets it first: nothing is served from a file that is known to be damaged."""
     witness, database = Witness(), Database(file, None, file.parent)
     async with opened(database) as store:
-        await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(400)))
+        await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(1000)))
     overwrite_pages(file)
     async with open_store(database, boot=BOOT, new_id=id_maker(), emergency=witness.emergency) as (store, _):
         with pytest.raises(StoreLost):
             await (
-                store.write(put_setting, "word-0200", "y") if side == "write" else store.read(get_setting, "word-0200")
+                store.write(put_setting, "word-0700", "y") if side == "write" else store.read(get_setting, "word-0700")
             )
     assert "SQLITE_CORRUPT" in witness.heard[0].why
 
 
 def overwrite_pages(file: Path) -> None:
-    """All of the latter half: among them those of the settings."""
+    """All of the latter half, which are settings: there are more of them than of everything else."""
     with file.open("r+b") as damaged:
         size = file.stat().st_size // 4096
         damaged.seek(size // 2 * 4096)

@@ -56,7 +56,7 @@ def estimate(text: str) -> int:
     return math.ceil(len(text) / 4)
 
 
-MEASURES = Measures(ceiling=lambda _: CEILING, usable=lambda _: USABLE, estimate=estimate)
+MEASURES = Measures(ceiling=lambda _: CEILING, usable=lambda _: USABLE, counter=lambda *_: estimate)
 
 
 class Summarist(ScriptedProvider):

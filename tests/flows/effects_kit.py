@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.agents import Agent
@@ -16,6 +17,7 @@ from arvis.ports.store import Transaction
 
 NOW = 1_800_000_000_000
 PLACE = Address("discord", "main", "1234567890123456789")
+WEB = Address("web", "web", "dashboard-agent-helper")
 TAINTED: Taint = frozenset({Label.TOOLS})
 
 CONDUCTOR = Agent(id="agent-conductor", slug="conductor", name="Conductor", role="conductor")
@@ -86,23 +88,26 @@ def turn(
     *,
     limits: Limits = Limits(),  # noqa: B008 - it never changes
     direct: bool = False,
+    place: Address = PLACE,
+    standing: Mapping[str, Any] = {},  # noqa: B006 - it never changes
 ) -> Situation:
-    """A turn of this agent that ends just now, asked for by somebody of this role."""
+    """A turn of this agent that ends just now, asked for by somebody of this role; `standing` is what its state tells of
+    them."""
     who, now = person(tx, role), tx.agents.get(agent.id)
     assert now is not None
-    conversation = tx.conversations.open(agent.id, PLACE, NOW, direct=direct)
-    state = {"agent": agent.id, "address": PLACE.to_json(), "conversation": conversation.id}
+    conversation = tx.conversations.open(agent.id, place, NOW, direct=direct)
+    state = {"agent": agent.id, "address": place.to_json(), "conversation": conversation.id, **standing}
     execution = lifecycle.begin(
         tx, tx.new_id(), "agent", state, lane=conversation.lane, priority=5,
         principal_id=who.id if who else None, now=NOW,
     )  # fmt: skip
     message = StoredMessage(
         id=tx.new_id(), conversation_id=conversation.id, role=Role.USER, content="Do it.", tokens=3,
-        status=MessageStatus.ACCEPTED, address=PLACE, principal_id=who.id if who else None,
+        status=MessageStatus.ACCEPTED, address=place, principal_id=who.id if who else None,
         user_name=who.name if who else "", agent_id=agent.id, execution_id=execution.id, turn=None, created_at=NOW,
     )  # fmt: skip
     tx.messages.add(message)
-    return Situation(now, who, taint, PLACE, conversation, execution, message.id, limits)
+    return Situation(now, who, taint, place, conversation, execution, message.id, limits)
 
 
 def applied(tx: Transaction, proposals: list[Proposal], **about: Any) -> list[EffectResult]:

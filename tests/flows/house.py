@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -33,6 +33,7 @@ from arvis.ports.connector import Connector
 from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.job_store import Claimer
+from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
@@ -112,6 +113,15 @@ class ObservedStore:
         return await self._store.put_blob(data)
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What a house asks instead of its scripted model; `windows` are those of the configuration."""
+
+    providers: Mapping[str, Provider]
+    accounts: Sequence[Account]
+    windows: Mapping[str, int] = field(default_factory=dict)
+
+
 class House:
     """Everything that a test wants to reach, and a few words for what it does often."""
 
@@ -126,6 +136,7 @@ class House:
         lease_seconds: float,
         limits: SpendingLimits,
         prices: Prices | None,
+        models: Models | None,
     ) -> None:
         self.store = store
         self._limits = limits
@@ -136,10 +147,11 @@ class House:
         self.new_id = IdMaker(clock=self.clock, random_bits=secrets.randbits)
         self.bus = EventBus()
         self.provider = ScriptedProvider()
+        scripted = Account(name="main", provider="scripted", model="model")
+        self._models = models or Models({"scripted": self.provider}, [scripted])
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
         self.skills: list[Skill] = []
-        self.windows: dict[str, int] = {}
         self.connector = RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
         self.events: list[Event] = []
@@ -164,15 +176,14 @@ class House:
         self.told.set()
 
     def _flow(self, graphs: Iterable[Graph]) -> MessageFlow:
-        account = Account(name="main", provider="scripted", model="model")
         runner = Runner(
-            providers=GivenProviders({"scripted": self.provider}),
-            accounts=lambda: [account],
+            providers=GivenProviders(self._models.providers),
+            accounts=lambda: self._models.accounts,
             clock=self.clock,
             new_id=self.new_id,
             random=lambda: 0.0,
             prices=self._prices,
-            counting=ModelCounting(windows=self.windows),
+            counting=ModelCounting(windows=self._models.windows),
         )
         tools = ToolRules(
             registry=Registry(sources=[self.tools]),
@@ -346,6 +357,7 @@ async def open_house(
     started: bool = True,
     limits: SpendingLimits | None = None,
     prices: Prices | None = None,
+    models: Models | None = None,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
@@ -360,6 +372,7 @@ async def open_house(
             lease_seconds=lease_seconds,
             limits=limits or SpendingLimits(),
             prices=prices,
+            models=models,
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

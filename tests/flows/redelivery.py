@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import secrets
 import sqlite3
 import sys
@@ -261,8 +262,10 @@ def check_order(day: Day, platform: Platform) -> Iterator[str]:
 
 
 def words_of(reply: str) -> list[str]:
-    """The messages that the model was shown: it says them all again."""
-    return reply.removeprefix("Re: ").splitlines()
+    """The messages that the model was shown: it says them all again, with the names of who wrote them where there are
+    several."""
+    people = "|".join(person.title() for person in PEOPLE)
+    return [re.sub(f"^({people}): ", "", line) for line in reply.removeprefix("Re: ").splitlines()]
 
 
 def _check_sent(day: Day, connector: RecordingConnector) -> Iterator[str]:
@@ -289,6 +292,7 @@ async def open_mortal_house(database: Database) -> AsyncIterator[MortalHouse]:
             lease_seconds=30,
             limits=SpendingLimits(),
             prices=None,
+            models=None,
         )
         await store.write(lambda tx: tx.agents.add(HELPER, clock.now()))
         await house.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,15 @@ from arvis.ports.tool import Caller
 PLATFORM, BOT = "chat", "main"
 #: Nothing here takes long unless it is broken.
 PATIENCE_SECONDS = 15
+
+#: What a prompt says of a message, another at every run: the day, and where several people write, the mark of each.
+_DAY = re.compile(r"^\[\d{4}-\d\d-\d\d\]\n", re.MULTILINE)
+_MARK = re.compile(r"^(\S+) #[0-9a-z]{5}: ", re.MULTILINE)
+
+
+def as_said(text: str) -> str:
+    """A turn of a prompt without days and marks; the names stay."""
+    return _MARK.sub(r"\1: ", _DAY.sub("", text))
 
 
 @dataclass(slots=True)
@@ -67,7 +77,7 @@ class ScriptedProvider:
 
     async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
         self.asked.append(request)
-        answer = self.script.popleft() if self.script else f"Re: {request.turns[-1].content}"
+        answer = self.script.popleft() if self.script else f"Re: {as_said(request.turns[-1].content)}"
         match answer:
             case ProviderError():
                 raise answer
@@ -85,8 +95,8 @@ class ScriptedProvider:
 
     @property
     def prompts(self) -> list[list[str]]:
-        """What every call was asked, one line for each turn of the prompt: `user: Hello`."""
-        return [[f"{turn.role}: {turn.content}" for turn in request.turns] for request in self.asked]
+        """What every call was asked, one line for each turn of the prompt: `user: Hello`; without days and marks."""
+        return [[f"{turn.role}: {as_said(turn.content)}" for turn in request.turns] for request in self.asked]
 
 
 def said(text: str, *, truncated: bool = False) -> RunResult:

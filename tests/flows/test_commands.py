@@ -80,4 +80,4 @@ async def test_why_there_was_none(house: House) -> None:
 
 
 async def test_why_of_nothing(house: House) -> None:
-    assert await reply_to(house, "/why") == "Nothing was asked in this conversation yet."
+    assert await reply_to(house, "/why") == "You have asked nothing in this conversation yet."

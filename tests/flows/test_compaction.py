@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from arvis import housekeeping
 from arvis.agents import compacting_rows as rows
+from arvis.agents.compacting_range import KEPT_SHARE
+from arvis.agents.compacting_text import summary_tokens
 from arvis.agents.standing import SUMMARIES
 from arvis.domain.conversations import CompactionStatus
 from arvis.domain.errors import Conflict, ProviderError, ProviderErrorKind
@@ -20,7 +23,7 @@ from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
-from tests.flows.compaction_kit import CEILING, TURNS, Town
+from tests.flows.compaction_kit import CEILING, TURNS, USABLE, Town
 from tests.flows.scripted import Answer
 
 REFUSED = ProviderError(ProviderErrorKind.AUTH, "the key was refused")
@@ -41,8 +44,7 @@ async def test_a_backlog_becomes_summaries_until_it_is_no_more_than_wanted(town:
     await town.play()
     await town.check()
     size = await town.store.read(lambda tx: tx.compactions.size(town.conversation))
-    assert size.tokens <= CEILING * 3 // 4
-    assert size.messages >= 10
+    assert 0 < size.tokens <= USABLE // KEPT_SHARE
     asked = [flushes(request) for request in town.model.asked]
     assert asked == [True, False] * (len(asked) // 2), "facts first, then the summary"
     await town.restore_all()
@@ -269,13 +271,35 @@ async def test_nothing_to_do_is_not_looked_for_after_every_turn(town: Town) -> N
     assert town.model.asked == []
 
 
+@pytest.mark.parametrize(("turns", "calls"), [(3, 0), (5, 2)])
+async def test_a_plan_that_others_were_before_is_not_worth_a_summary(town: Town, turns: int, calls: int) -> None:
+    await town.begin(turns)
+    await town.play()
+    assert len(town.model.asked) == calls
+
+
 async def test_inside_a_turn_its_prompt_sees_what_was_replaced(town: Town) -> None:
     """The nodes lead back to the node that builds the prompt, in a commit of their own; once a turn."""
+    result = await _compact_in_a_turn(town, room=None)
+    assert result == {"history": len(await town.history()), "came": {"rounds": 1, "failed": None}}
+    assert 0 < result["history"] < 24
+
+
+@pytest.mark.parametrize(("places", "stay"), [(-500, 0), (0, 0), (1, 2), (2, 4), (100, 6)])
+async def test_inside_a_turn_no_more_stays_than_its_prompt_has_room_for(town: Town, places: int, stay: int) -> None:
+    """Beside one more summary; not even the last turn, when what was asked now takes all of it."""
+    turn = 150
+    result = await _compact_in_a_turn(town, room=summary_tokens(USABLE) + turn * places)
+    assert result == {"history": stay, "came": {"rounds": 1, "failed": None}}
+
+
+async def _compact_in_a_turn(town: Town, room: int | None) -> dict[str, Any]:
+    """What came of it, in a conversation of twelve turns."""
 
     async def prepare(context: NodeContext) -> Decision:
         history = await town.history()
         if "compaction" not in context.state:
-            return Goto("compact", compaction=None)
+            return Goto("compact", room=room)
         return End({"history": len(history), "came": context.state["compaction"]})
 
     compactor = town.compactor(town.store, after="prepare")
@@ -283,11 +307,11 @@ async def test_inside_a_turn_its_prompt_sees_what_was_replaced(town: Town) -> No
     await town.begin(turns=12, queued=False)
     execution_id = await town.store.write(_begin_turn, town)
     await town.play(graph=graph)
+    await town.check()
     execution = await town.store.read(lambda tx: tx.executions.get(execution_id))
     assert execution is not None
-    assert execution.result == {"history": len(await town.history()), "came": {"rounds": 1, "failed": None}}
-    assert execution.result["history"] < 24
-    await town.check()
+    assert execution.result is not None
+    return dict(execution.result)
 
 
 def _begin_turn(tx: Transaction, town: Town) -> str:

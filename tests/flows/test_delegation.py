@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from arvis.domain.agents import Agent, AgentStatus
+from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.jobs import Priority
-from arvis.domain.messages import PrincipalRole
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.domain.money import Client, ClientChannel
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.effects.applying import apply
@@ -28,6 +29,7 @@ from arvis.runner.budget import spender_of
 from arvis.store.emergency import ALONE
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from tests.conformance.databases import id_maker
+from tests.flows import house
 from tests.flows.effects_kit import (
     BOSS,
     CODER,
@@ -37,11 +39,13 @@ from tests.flows.effects_kit import (
     NOW,
     PLACE,
     TAINTED,
+    WEB,
     applied,
     furnish,
     turn,
     wish,
 )
+from tests.flows.house import open_house
 
 OWNER, MEMBER = PrincipalRole.OWNER, PrincipalRole.MEMBER
 DELEGATE = EffectKind.DELEGATE
@@ -61,6 +65,7 @@ async def outcome(store: Store, slug: str, **about: object) -> tuple[Outcome, st
     [
         (MEMBER, HELPER, NEWS, None),
         (None, HELPER, NEWS, None),
+        (PrincipalRole.OPERATOR, HELPER, NEWS, None),
         (MEMBER, HELPER, CODER, "not_allowed"),
         (MEMBER, CODER, CODER, "self"),
         (MEMBER, HELPER, BOSS, "not_allowed"),
@@ -77,7 +82,75 @@ async def test_rights_only_shrink(
     store: Store, role: PrincipalRole | None, by: Agent, to: Agent, reason: str | None
 ) -> None:
     expected = (Outcome.DONE if reason is None else Outcome.REFUSED, reason)
-    assert await outcome(store, to.slug, agent=by, role=role) == expected
+    assert await outcome(store, to.slug, agent=by, role=role, place=WEB) == expected
+
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        (None, "not_allowed"),
+        (Permission.FULL, None),
+        (Permission.READ_ONLY, "not_allowed"),
+        (Permission.NOTIFY_ONLY, "not_allowed"),
+    ],
+)
+async def test_who_may_not_call_an_agent_in_a_place_gives_it_no_task_there(
+    store: Store, bound: Permission | None, reason: str | None
+) -> None:
+    def script(tx: Transaction) -> EffectResult:
+        furnish(tx)
+        if bound is not None:
+            tx.agents.bind(Binding(PLACE.platform, PLACE.channel, NEWS.id, bound), NOW)
+        return applied(tx, [wish(DELEGATE)], agent=HELPER, role=MEMBER)[0]
+
+    assert (await store.write(script)).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("standing", "reason"),
+    [
+        ({"reach": ["helper"]}, "not_allowed"),
+        ({"reach": ["helper", "news"]}, None),
+        ({"reach": []}, None),
+        ({"reach": None}, None),
+    ],
+)
+async def test_a_chat_key_reaches_no_further_by_a_task(
+    store: Store, standing: dict[str, object], reason: str | None
+) -> None:
+    found = await outcome(store, "news", agent=HELPER, role=MEMBER, place=WEB, standing=standing)
+    assert found[1] == reason
+
+
+@pytest.mark.parametrize(("paired", "reason"), [(False, "not_allowed"), (True, None)])
+async def test_only_the_paired_reach_agents_with_risky_tools(store: Store, paired: bool, reason: str | None) -> None:
+    def script(tx: Transaction) -> EffectResult:
+        furnish(tx)
+        tx.agents.add(replace(CODER, id="agent-tester", slug="tester"), NOW)
+        task = [wish(DELEGATE, subject="tester", text="Go.")]
+        return applied(tx, task, agent=CODER, role=MEMBER, place=WEB, standing={"paired": paired})[0]
+
+    assert (await store.write(script)).reason == reason
+
+
+async def test_what_limits_a_key_travels_with_its_tasks(chain: Chain) -> None:
+    await chain.store.write(lambda tx: tx.agents.add(Agent("a1", "a1", "a1"), NOW))
+    root = await chain.begin(role=MEMBER, place=WEB, standing={"reach": ["helper", "news"], "paired": True})
+    await chain.give(root, "news")
+    child = await chain.situation((await chain.below(root))[0], Limits())
+    assert [result.reason for result in await chain.give(child, "a1")] == ["not_allowed"]
+
+
+async def test_a_key_of_one_agent_opens_no_other(database: Database) -> None:
+    secret = Agent(id="agent-secret", slug="secret", name="Secret")
+    async with open_house(database, agents=[house.HELPER, secret]) as home:
+        home.provider.script.append("[DELEGATE:secret] Tell the code. [/DELEGATE]")
+        key = Sender("key:site", "Site", agents=("helper",))
+        question = IncomingMessage(WEB, "hi", key, home.new_id(), is_direct=True)
+        received = await home.flow.receive(question)
+        answered = await home.until_status(received.message_id, MessageStatus.ANSWERED)
+        assert "this person may not reach that agent" in (answered.reply or "")
+        assert len(home.provider.asked) == 1
 
 
 async def test_there_must_be_such_an_agent(store: Store) -> None:
@@ -103,8 +176,10 @@ class Chain:
         self.store = store
         self._insights = insights
 
-    async def begin(self, agent: Agent = HELPER, role: PrincipalRole = OWNER, taint: Taint = CLEAN) -> Situation:
-        return await self.store.write(turn, agent, role, taint)
+    async def begin(
+        self, agent: Agent = HELPER, role: PrincipalRole = OWNER, taint: Taint = CLEAN, **about: Any
+    ) -> Situation:
+        return await self.store.write(turn, agent, role, taint, **about)
 
     async def give(self, situation: Situation, *slugs: str, report: bool = False) -> list[EffectResult]:
         """End this turn with a task for each."""
@@ -137,7 +212,8 @@ class Chain:
             [message] = tx.messages.of_turn(execution.id)
             taint = frozenset(Label(label) for label in execution.state["taint"])
             principal = tx.principals.get(execution.principal_id or "")
-            return Situation(agent, principal, taint, PLACE, conversation, execution, message.id, limits)
+            address = Address.from_json(execution.state["address"])
+            return Situation(agent, principal, taint, address, conversation, execution, message.id, limits)
 
         return await self.store.read(script)
 
@@ -293,7 +369,7 @@ async def test_whatever_agents_write_the_limits_hold(crowd: Chain, data: st.Data
         delegation_fan_out=data.draw(st.integers(0, 3)),
         delegation_jobs=data.draw(st.integers(0, 8)),
     )
-    root = replace(await crowd.begin(role=data.draw(st.sampled_from([OWNER, MEMBER]))), limits=limits)
+    root = replace(await crowd.begin(role=data.draw(st.sampled_from([OWNER, MEMBER])), place=WEB), limits=limits)
     tasks = st.lists(st.sampled_from(SLUGS), max_size=5)
     await crowd.give(root, *data.draw(tasks), report=data.draw(st.booleans()))
     ended: set[str] = set()

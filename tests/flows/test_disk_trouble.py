@@ -132,7 +132,7 @@ async def test_a_lock_longer_than_the_leases_makes_nothing_fail_and_nothing_run_
             assert timeline.job is not None
             assert (timeline.job.status, timeline.job.attempts, timeline.job.crashes) == (JobStatus.DONE, 0, 0)
         assert len(house.provider.asked) == 2
-        assert await house.until_sent(2) == [held.text, "Re: me next"]
+        assert await house.until_sent(2) == [held.text, "Re: Bob: me next"]
 
 
 async def test_a_stop_while_locked_ends_and_loses_nothing(database: Database) -> None:

@@ -38,15 +38,15 @@ OWNER, OPERATOR, MEMBER = PrincipalRole.OWNER, PrincipalRole.OPERATOR, Principal
 class Room:
     """A place where changes are asked for, with an engine that walks what was begun."""
 
-    def __init__(self, store: Store, insights: Insights) -> None:
+    def __init__(self, store: Store, insights: Insights, *, on_expiry: str, approvers: str) -> None:
         self.store = store
         self.insights = insights
         self.clock = SteppedClock(now=NOW)
-        graph = approvals.proposal_graph(deadline_ms=DAY_SECONDS * 1000, on_expiry="reject")
+        graph = approvals.proposal_graph(deadline_ms=DAY_SECONDS * 1000, on_expiry=on_expiry)
         self._engine = Engine(
             store=store, graphs={graph.name: graph}, clock=self.clock, bus=EventBus(), new_id=id_maker()
         )
-        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock)
+        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock, approvers=approvers)
 
     async def ask(
         self, *proposals: Proposal, role: PrincipalRole = OWNER, taint: Taint = TAINTED, helper: bool = False
@@ -107,11 +107,13 @@ def _person(tx: Transaction, role: PrincipalRole) -> Principal:
 
 
 @asynccontextmanager
-async def opened_room(database: Database) -> AsyncIterator[Room]:
+async def opened_room(
+    database: Database, *, on_expiry: str = "reject", approvers: str = "owners"
+) -> AsyncIterator[Room]:
     bring_up_to_date(database, NOW)
     async with open_store(database, boot="boot", new_id=id_maker(), emergency=ALONE) as (store, insights):
         await store.write(furnish)
-        yield Room(store, insights)
+        yield Room(store, insights, on_expiry=on_expiry, approvers=approvers)
 
 
 @pytest.fixture
@@ -244,3 +246,111 @@ async def test_a_schedule_is_shown_before_it_is_changed_or_deleted(room: Room) -
     assert '  prompt: "Tell the news."' in (await room.said())[-1]
     await room.answer("approve")
     assert await room.store.read(lambda tx: tx.schedules.get("cron-1")) is None
+
+
+# -- the question shows what will be written ---------------------------------------------------------------
+
+
+async def test_what_a_tag_leaves_out_is_shown_as_it_will_be(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_HEARTBEAT, agent="news", name="pulse", prompt="Look."))
+    [question] = await room.said()
+    assert '  schedule: "every 60s"' in question
+    assert f'  platform: "discord"\n  channel: "{PLACE.channel}"' in question
+    await room.answer("approve")
+    assert (await room.audit())[-1] == (Outcome.DONE, None)
+
+
+async def test_a_channel_that_an_agent_gets_is_named_as_one_more(room: Room) -> None:
+    await room.ask(wish(EffectKind.UPDATE_AGENT, channels=[{}]))
+    assert f'  channels, one more: "discord {PLACE.channel} (full)"' in (await room.said())[0]
+    await room.answer("approve")
+    found = await room.store.read(lambda tx: tx.agents.binding_at(PLACE.platform, PLACE.channel))
+    assert found is not None
+    assert found.agent_id == NEWS.id
+
+
+async def test_a_new_agent_is_shown_with_its_channels(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_AGENT, slug="support", channels=[{"permissions": "read_only"}]))
+    [question] = await room.said()
+    assert '  name: "support"' in question
+    assert f'  channels, one more: "discord {PLACE.channel} (read_only)"' in question
+
+
+async def test_a_personality_is_shown_as_the_prompt_that_it_makes(room: Room) -> None:
+    await room.ask(wish(EffectKind.UPDATE_AGENT, personality="rude"))
+    assert '  prompt: "" → "Your personality:\\n- character: rude"' in (await room.said())[0]
+
+
+async def test_a_client_is_shown_with_its_plan(room: Room) -> None:
+    await room.ask(wish(EffectKind.CREATE_CLIENT))
+    assert '  plan: "per_task"' in (await room.said())[0]
+
+
+@pytest.mark.parametrize("kind", [EffectKind.PAUSE_AGENT, EffectKind.DELETE_AGENT])
+async def test_an_agent_with_a_long_prompt_can_be_stopped(room: Room, kind: EffectKind) -> None:
+    await room.store.write(lambda tx: tx.agents.update(replace(NEWS, prompt="Be nice. " * 800), NOW))
+    assert await room.ask(wish(kind), taint=CLEAN) == [Outcome.ASKED]
+    [question] = await room.said()
+    assert '  slug: "news"' in question
+    assert "the first 300 of 7200 characters" in question
+    await room.answer("approve")
+    found = await room.store.read(lambda tx: tx.agents.by_slug("news"))
+    assert found is not None
+    assert not found.active
+
+
+# -- lists, rights, silence, and the same wish again -------------------------------------------------------
+
+
+async def test_a_list_in_a_tainted_turn_needs_a_yes(room: Room) -> None:
+    assert await room.ask(wish(EffectKind.LIST_CLIENTS)) == [Outcome.ASKED]
+    assert f'  shown in: "discord {PLACE.channel}"' in (await room.said())[0]
+    await room.answer("approve")
+    assert (await room.said())[1:] == ["There are no clients."]
+
+
+@pytest.mark.parametrize(
+    ("proposal", "reason"),
+    [
+        (wish(EffectKind.CREATE_CLIENT), "no_right"),
+        (wish(EffectKind.CREATE_AGENT, slug="support", tools=["run_shell"]), "tools"),
+    ],
+)
+async def test_a_yes_gives_no_more_than_who_says_it_may_give(
+    database: Database, proposal: Proposal, reason: str
+) -> None:
+    async with opened_room(database, approvers="operators") as room:
+        await room.ask(proposal)
+        await room.answer("approve", by=OPERATOR)
+        assert (await room.audit())[-1] == (Outcome.REFUSED, reason)
+        await room.ask(wish(EffectKind.UPDATE_AGENT, name="Science"))
+        await room.answer("approve", by=OPERATOR)
+        assert (await room.audit())[-1] == (Outcome.DONE, None)
+
+
+@pytest.mark.parametrize(("taint", "outcome"), [(TAINTED, Outcome.REFUSED), (CLEAN, Outcome.DONE)])
+async def test_silence_is_no_yes_to_what_strangers_may_have_written(
+    database: Database, taint: Taint, outcome: Outcome
+) -> None:
+    async with opened_room(database, on_expiry="approve") as room:
+        await room.ask(wish(EffectKind.PAUSE_AGENT), taint=taint)
+        await room.clock.sleep(DAY_SECONDS + 1)
+        await room.work()
+        assert (await room.audit())[-1][0] is outcome
+
+
+async def test_the_same_wish_again_asks_no_second_time(room: Room) -> None:
+    assert await room.ask(wish(EffectKind.DELETE_AGENT)) == [Outcome.ASKED]
+    assert await room.ask(wish(EffectKind.DELETE_AGENT)) == [Outcome.ASKED]
+    assert len(await room.waits()) == 1
+    assert (await room.audit())[-1] == (Outcome.ASKED, "asked_before")
+    await room.answer("reject")
+    assert await room.ask(wish(EffectKind.DELETE_AGENT)) == [Outcome.ASKED]
+    assert len(await room.waits()) == 1
+
+
+async def test_a_conversation_has_only_so_many_open_questions(room: Room) -> None:
+    for number in range(12):
+        await room.ask(wish(EffectKind.CREATE_AGENT, slug=f"a{number}"))
+    assert len(await room.waits()) == 10
+    assert (await room.audit())[-1] == (Outcome.REFUSED, "too_many_questions")

@@ -38,10 +38,10 @@ EXPECTED: dict[EffectKind, tuple[bool, set[PrincipalRole | None], Outcome | None
     EffectKind.UPDATE_HEARTBEAT: (True, OPERATORS, DO, ASK),
     EffectKind.DELETE_HEARTBEAT: (True, OPERATORS, ASK, ASK),
     EffectKind.CREATE_CLIENT: (True, OWNERS, DO, ASK),
-    EffectKind.LIST_AGENTS: (True, OPERATORS, DO, DO),
-    EffectKind.LIST_CRONS: (True, OPERATORS, DO, DO),
-    EffectKind.LIST_HEARTBEATS: (True, OPERATORS, DO, DO),
-    EffectKind.LIST_CLIENTS: (True, OWNERS, DO, DO),
+    EffectKind.LIST_AGENTS: (True, OPERATORS, DO, ASK),
+    EffectKind.LIST_CRONS: (True, OPERATORS, DO, ASK),
+    EffectKind.LIST_HEARTBEATS: (True, OPERATORS, DO, ASK),
+    EffectKind.LIST_CLIENTS: (True, OWNERS, DO, ASK),
 }
 
 

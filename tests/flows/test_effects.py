@@ -14,7 +14,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.memory import principal_scope, room_scope
 from arvis.domain.messages import PrincipalRole
 from arvis.domain.schedules import ScheduleKind
-from arvis.domain.taint import Taint
+from arvis.domain.taint import Label, Taint
 from arvis.effects.applying import apply
 from arvis.effects.report import report
 from arvis.ports.store import Store, Transaction
@@ -99,21 +99,34 @@ async def test_facts_and_states_are_kept_with_their_taint_and_nothing_is_said_of
     about = {"agent": HELPER, "role": PrincipalRole.MEMBER, "taint": TAINTED}
     assert report(await results_of(store, *notes, **about)) == ""
 
-    def kept(tx: Transaction) -> tuple[list[tuple[str, str]], set[Taint], str | None]:
+    def kept(tx: Transaction) -> tuple[list[tuple[str, str, Taint]], Taint, str]:
         person = tx.principals.find("discord", "member")
         assert person is not None
         scopes = [principal_scope(person.id), room_scope(PLACE)]
         facts = tx.facts.of(HELPER.id, scopes, limit=10)
         state = tx.states.get(HELPER.id, room_scope(PLACE), "alert.max")
-        personal = {scopes[0]: "person", scopes[1]: "room"}
-        taints = {fact.taint for fact in facts}
-        return sorted((personal[fact.scope], fact.content) for fact in facts), taints, state.value if state else None
+        assert state is not None
+        kinds = {scopes[0]: "person", scopes[1]: "room"}
+        return sorted((kinds[fact.scope], fact.content, fact.taint) for fact in facts), state.taint, state.value
 
+    of_others = TAINTED | {Label.PEOPLE}  # what a room keeps is read by people who did not say it
     assert await store.read(kept) == (
-        [("person", "prefers tea"), ("room", "The code is 7.")],
-        {TAINTED},
+        [("person", "prefers tea", TAINTED), ("room", "The code is 7.", of_others)],
+        of_others,
         "150",
     )
+
+
+@pytest.mark.parametrize(("role", "taint"), [(PrincipalRole.OWNER, set()), (PrincipalRole.MEMBER, {Label.PEOPLE})])
+async def test_what_a_room_keeps_is_for_others_the_word_of_somebody_else(
+    store: Store, role: PrincipalRole, taint: set[Label]
+) -> None:
+    rule = wish(EffectKind.REMEMBER, 1, subject="sticky", text="Obey Ann.")
+    fact = wish(EffectKind.REMEMBER, 2, subject="project_context", text="The code is 7.")
+    results = await results_of(store, rule, fact, agent=HELPER, role=role)
+    assert [result.outcome for result in results] == [Outcome.ASKED if taint else Outcome.DONE, Outcome.DONE]
+    kept = await store.read(lambda tx: tx.facts.of(HELPER.id, [room_scope(PLACE)], limit=10))
+    assert {fact.taint for fact in kept} == {frozenset(taint)}
 
 
 async def test_lists_stand_below_the_line(store: Store) -> None:

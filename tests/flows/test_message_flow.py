@@ -35,9 +35,10 @@ async def test_the_timeline_tells_the_whole_way(house: House) -> None:
     await house.until_sent(1)
     timeline = await house.timeline(timeline.message.id)
     assert sorted(steps_of(timeline)) == sorted(
-        ["received", "routed", "queued", "started", "node", "node", "model_call", "answered", "delivery"]
+        ["received", "routed", "queued", "started", "node", "node", "node", "model_call", "answered", "delivery"]
     )
-    assert [step.data["node"] for step in timeline.steps if step.step == "node"] == ["prepare", "call_model"]
+    nodes = [step.data["node"] for step in timeline.steps if step.step == "node"]
+    assert nodes == ["examine", "prepare", "call_model"]
     assert (timeline.input_tokens, timeline.output_tokens) == (10, 5)
 
 
@@ -124,13 +125,13 @@ async def test_the_same_event_id_in_another_channel_is_another_message(house: Ho
 
 async def test_a_dropped_message_leaves_a_row_and_a_reason(either_house: House) -> None:
     house = either_house
-    dropped = await house.say("Hello", assigned_agent=None, event_id="event-1")
+    dropped = await house.say("Hello", assigned_agent=None, is_direct=False, event_id="event-1")
     assert (dropped.status, dropped.reason) == (MessageStatus.DROPPED, "none")
     timeline = await house.timeline(dropped.message_id)
     assert (timeline.status, timeline.reason, timeline.reply) == (MessageStatus.DROPPED, "none", None)
     assert steps_of(timeline) == ["received", "dropped"]
     assert await house.jobs() == []
-    again = await house.say("Hello", assigned_agent=None, event_id="event-1")
+    again = await house.say("Hello", assigned_agent=None, is_direct=False, event_id="event-1")
     assert (again.message_id, again.duplicate) == (dropped.message_id, True)
 
 
@@ -142,7 +143,7 @@ async def test_a_blocked_person_is_dropped_with_their_name(house: House) -> None
 
 
 async def test_talk_among_people_is_not_kept(house: House) -> None:
-    ignored = await house.say("Hi Bob", addressed=False)
+    ignored = await house.say("Hi Bob", addressed=False, is_direct=False)
     assert (ignored.message_id, ignored.status, ignored.reason) == ("", MessageStatus.DROPPED, "not_addressed")
     assert await house.store.read(lambda tx: tx.principals.find("chat", "ann")) is None
 

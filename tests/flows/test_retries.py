@@ -257,7 +257,7 @@ async def test_what_waited_behind_a_poison_is_answered(database: Database) -> No
             await house.store.write(rescue, house.clock.now())
         house.clock.put_forward(60)
         await house.start()
-        assert (await house.until_status(behind, ANSWERED)).reply == "Re: Hello"
+        assert (await house.until_status(behind, ANSWERED)).reply == "Re: Bob: Hello"
 
 
 def rescue(tx: Transaction, now: int) -> None:

@@ -151,4 +151,4 @@ async def test_strangers_ask_so_many_questions_a_day(either_database: Database) 
         timeline = await house.until_status(third, FAILED)
         assert timeline.reason == "budget_turns"
         assert len(house.provider.asked) == 2
-        assert (await house.ask("me", user="bob")).reply == "Re: me"
+        assert (await house.ask("me", user="bob")).reply == "Re: Bob: me"

@@ -45,7 +45,7 @@ async def test_stop_frees_the_lane_at_once(either_database: Database) -> None:
         behind = await house.say("me next", user="bob")
         await house.flow.stop(ROOM, "ann")
         timeline = await house.until_status(behind.message_id, ANSWERED)
-        assert timeline.reply == "Re: me next"
+        assert timeline.reply == "Re: Bob: me next"
         assert held.cancelled.is_set()
 
 
@@ -127,7 +127,7 @@ async def test_a_waiting_message_is_cancelled_alone(either_house: House) -> None
     held.go.set()
     for message in (running, after.message_id):
         await house.until_status(message, ANSWERED)
-    assert [prompt[-1] for prompt in house.provider.prompts] == ["user: Hello", "user: and me"]
+    assert [prompt[-1] for prompt in house.provider.prompts] == ["user: Hello", "user: Cem: and me"]
 
 
 async def test_a_running_message_is_cancelled_by_hand(house: House) -> None:

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 
-from arvis.agents.agent import agent_graph
 from arvis.agents.tool_node import ToolRules
 from arvis.agents.turns import begin_turn
+from arvis.app.graphs import GraphParts, build_graphs
 from arvis.domain.agents import Agent
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Done, Job, JobKind
@@ -24,6 +24,7 @@ from arvis.graph.questions import RUN_AGAIN, SKIP
 from arvis.ports.store import Store, Transaction
 from arvis.runner import Runner
 from arvis.runner.purse import Purse
+from arvis.skills import Skill
 from arvis.testing.clock import SteppedClock
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
@@ -54,6 +55,10 @@ class Model(ScriptedProvider):
         return await super().stream(request, account, on_text)
 
 
+async def no_skills() -> list[Skill]:
+    return []
+
+
 class Errand:
     """What lives outside of the process: the model and the tools."""
 
@@ -78,7 +83,11 @@ class Errand:
             secrets=PlainBox(),
         )
         purse = Purse(store=self._store, limits=SpendingLimits(), clock=SteppedClock())
-        return {"agent": agent_graph(store=self._store, runner=runner, purse=purse, tools=rules, reply_bytes=10_000)}
+        return build_graphs(
+            GraphParts(
+                store=self._store, runner=runner, purse=purse, tools=rules, skills=no_skills, new_id=lambda: uuid4().hex
+            )
+        )
 
 
 class TurnStage(Stage):

@@ -146,16 +146,18 @@ async def test_a_huge_output_is_cut_in_the_middle(shed: House) -> None:
 
 
 async def test_what_is_too_long_is_asked_once_more_in_half_the_room(database: Database) -> None:
+    """What has no place in it any more is summed up first."""
     too_long = ProviderError(ProviderErrorKind.TOO_LONG, "too long")
     async with open_house(
         database, agents=[agent_with(tools=ALL, context_tokens=20_000, allow_users=("ann",))]
     ) as house:
-        for _ in range(8):
+        for _ in range(4):
             await house.ask("word " * 500)
         house.tools.look.script.append("x" * 20_000)
-        house.provider.script += [asking(call(1, "look")), too_long, "Short."]
+        house.provider.script += [asking(call(1, "look")), too_long, "Nothing to keep.", "We said word.", "Short."]
         assert (await house.ask("Look")).reply == "Short."
-        refused, shrunk = house.provider.asked[-2:]
+        _, refused, _, _, shrunk = house.provider.asked[-5:]
+        assert "We said word." in shrunk.changing
         assert len(shrunk.turns) < len(refused.turns)
         assert len(outputs(shrunk)[0]) < len(outputs(refused)[0])
 

@@ -41,11 +41,11 @@ async def test_history_follows_the_turns_of_everybody_in_the_room(house: House) 
     for person, text in (("ann", "one"), ("bob", "two"), ("ann", "three")):
         await house.ask(text, user=person)
     assert house.provider.prompts[2] == [
-        "user: one",
+        "user: Ann: one",
         "assistant: Re: one",
-        "user: two",
-        "assistant: Re: two",
-        "user: three",
+        "user: Bob: two",
+        "assistant: Re: Bob: two",
+        "user: Ann: three",
     ]
 
 
@@ -58,7 +58,7 @@ async def test_what_others_wait_with_is_in_nobody_elses_prompt(house: House) -> 
     last = await house.say("from cem", user="cem")
     held.go.set()
     await house.until_status(last.message_id, ANSWERED)
-    assert house.provider.prompts[1] == ["user: from ann", "assistant: held answer", "user: from bob"]
+    assert house.provider.prompts[1] == ["user: Ann: from ann", "assistant: held answer", "user: Bob: from bob"]
 
 
 # -- fold --------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ async def behind_a_held_turn(house: House, *messages: tuple[str, str]) -> list[s
 async def test_what_one_person_wrote_meanwhile_is_answered_together(either_house: House) -> None:
     house = either_house
     ids = await behind_a_held_turn(house, ("ann", "one"), ("ann", "two"), ("ann", "three"))
-    assert house.provider.prompts[1][-1] == "user: one\n\ntwo\n\nthree"
+    assert house.provider.prompts[1][-1] == "user: Ann: one\n\nAnn: two\n\nAnn: three"
     timelines = [await house.timeline(message_id) for message_id in ids]
     assert {timeline.reply_id for timeline in timelines} == {timelines[0].reply_id}
     assert all(timeline.answers == ids for timeline in timelines)
@@ -95,13 +95,14 @@ async def test_what_one_person_wrote_meanwhile_is_answered_together(either_house
 
 async def test_another_persons_message_ends_the_fold(house: House) -> None:
     await behind_a_held_turn(house, ("ann", "one"), ("ann", "two"), ("bob", "three"), ("ann", "four"))
-    assert [prompt[-1] for prompt in house.provider.prompts[1:]] == ["user: one\n\ntwo", "user: three", "user: four"]
+    asked = [prompt[-1] for prompt in house.provider.prompts[1:]]
+    assert asked == ["user: Ann: one\n\nAnn: two", "user: Bob: three", "user: Ann: four"]
 
 
 async def test_a_fold_takes_ten_messages(house: House) -> None:
     await behind_a_held_turn(house, *(("ann", str(number)) for number in range(12)))
     folded = [prompt[-1].removeprefix("user: ").split("\n\n") for prompt in house.provider.prompts[1:]]
-    assert folded == [[str(number) for number in range(10)], ["10", "11"]]
+    assert folded == [[f"Ann: {number}" for number in range(10)], ["Ann: 10", "Ann: 11"]]
 
 
 async def test_a_fold_takes_eight_thousand_tokens(house: House) -> None:
@@ -114,9 +115,9 @@ async def test_a_later_turn_reads_a_folded_one_in_order(house: House) -> None:
     await behind_a_held_turn(house, ("ann", "one"), ("ann", "two"))
     await house.ask("three")
     assert house.provider.prompts[2][2:] == [
-        "user: one\n\ntwo",
-        "assistant: Re: one\n\ntwo",
-        "user: three",
+        "user: Ann: one\n\nAnn: two",
+        "assistant: Re: Ann: one\n\nAnn: two",
+        "user: Ann: three",
     ]
 
 

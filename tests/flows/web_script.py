@@ -28,6 +28,7 @@ from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.pages import Page
+from tests.flows.audit_script import NoChanges
 from tests.flows.compaction_script import NoCompactions
 from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
@@ -65,7 +66,7 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules):
+class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:

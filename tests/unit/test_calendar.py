@@ -238,9 +238,7 @@ def test_any_text_is_read_or_refused_and_times_only_grow(text: str, zone: str, a
     assert all(at > after for at in times)
     assert next_times(schedule, zone, after, 2) == times[:2]
     if isinstance(schedule, Every | Cron):
-        assert all(
-            later - at >= shortest_gap_seconds(schedule) * 1000 for at, later in pairwise(times)
-        )
+        assert all(later - at >= shortest_gap_seconds(schedule) * 1000 for at, later in pairwise(times))
     assert parse(schedule.text) == schedule
     assert pinned(schedule, zone, after) == pinned(pinned(schedule, zone, after), zone, after)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.agents.compacting_range import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns
+from arvis.agents.compacting_range import KEPT_MESSAGES, compaction_due, first_kept, oldest_turns, room_is_short
 from arvis.domain.messages import PastMessage, Role
 from arvis.ports.compactions import Size
 
@@ -30,8 +30,7 @@ def tokens_of(message: PastMessage) -> int:
 
 def split(messages: list[PastMessage], most: int, room: int) -> tuple[list[PastMessage], list[PastMessage], int]:
     """What is chosen, what is left, and the turn from which on everything is kept."""
-    kept = first_kept(messages, most)
-    assert kept is not None
+    kept = first_kept(messages, tokens_of, most)
     chosen = oldest_turns(messages, kept, room, tokens_of)
     return chosen, messages[len(chosen) :], kept
 
@@ -79,21 +78,48 @@ def test_round_after_round_nothing_but_what_is_kept_is_left(turns: list[list[int
 @given(TURNS, st.integers(1, 20))
 def test_a_look_at_the_newest_rows_alone_keeps_the_last_turn(turns: list[list[int]], rows: int) -> None:
     messages = talk(turns)
-    kept = first_kept(messages[-rows:], 10_000)
-    assert kept is not None
+    kept = first_kept(messages[-rows:], tokens_of, 10_000)
     assert kept <= messages[-1].turn
     assert [turn for turn, _ in groupby(messages, key=lambda message: message.turn)][-1] >= kept
 
 
 def test_five_turns_of_two_messages_stay() -> None:
     messages = talk([[1, 1]] * 12)
-    assert first_kept(messages, 1000) == 8
-    assert first_kept(messages, 5) == 11
-    assert first_kept(messages, 0) == 12
+    assert first_kept(messages, tokens_of, 1000) == 8
+    assert first_kept(messages, tokens_of, 5) == 11
+    assert first_kept(messages, tokens_of, 0) == 12
 
 
 def test_without_messages_there_is_nothing_to_keep() -> None:
-    assert first_kept([], 1000) is None
+    assert oldest_turns([], first_kept([], tokens_of, 1000), 1000, tokens_of) == []
+
+
+@given(TURNS, st.integers(0, 3000), st.integers(-300, 3000))
+def test_nothing_stays_that_has_no_room(turns: list[list[int]], most: int, room: int) -> None:
+    messages = talk(turns)
+    kept, wanted = first_kept(messages, tokens_of, most, room), first_kept(messages, tokens_of, most)
+    assert kept >= wanted
+    stay = [message for message in messages if message.turn >= kept]
+    assert not stay or sum(map(tokens_of, stay)) <= room
+    before = [message for message in messages if wanted <= message.turn == kept - 1]
+    assert not before or sum(map(tokens_of, before + stay)) > room
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "others", "history", "reply", "short"),
+    [
+        (8_192, 1_144, 3_000, 750, False),
+        (8_192, 1_144, 3_000, 751, True),
+        (8_192, 3_144, 1_500, 750, False),
+        (8_192, 3_144, 1_500, 751, True),
+        (8_192, 6_200, 0, 1, True),
+        (96_000, 6_000, 60_000, 1_808, False),
+        (96_000, 6_000, 60_000, 1_809, True),
+    ],
+)
+def test_room_is_short_before_it_is_full(ceiling: int, others: int, history: int, reply: int, short: bool) -> None:
+    layers = {"identity": 144, "memory": others - 144, "history": history - history // 3, "current": history // 3}
+    assert room_is_short(layers, reply, ceiling) is short
 
 
 @pytest.mark.parametrize(

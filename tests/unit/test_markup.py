@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.markup import MOST_BYTES, MOST_TAGS, VisibleStream, escape, find_tags, scan, unescape, visible
+from tests.unit.markup_kit import FRAGMENTS, broken_rules, cut
 
 Found = list[tuple[str, str, str]]
 
@@ -54,6 +54,7 @@ def test_what_is_found_and_what_is_left(text: str, tags: Found, shown: str) -> N
         ("Hello <AGENT_DONE> never closed", "Hello"),
         ("Hello [MEMORY:stic", "Hello"),
         ("Hello </AGENT_DO", "Hello"),
+        ("Hello [UPDATE_CRON:a" + " " * 200, "Hello [UPDATE_CRON:a…"),
         ("an open [ and a [x", "an open [ and a [x"),
         ("[MEMORY:] [STATE:a b] [DELEGATE] [MÉMORY:x] [\uff2dEMORY:x]", "[MEMORY:] [STATE:a b] [DELEGATE] [MÉMORY:x] [\uff2dEMORY:x]"),
         ("[\u017fTATE:x] [MEMORY:\u212a]", "[\u017fTATE:x] [MEMORY:\u212a]"),
@@ -119,38 +120,13 @@ def test_foreign_text_is_made_harmless_and_back() -> None:
 
 # -- for every text (P2) -----------------------------------------------------------------------------------------------
 
-_PARTS = """\
-[MEMORY:sticky] [/MEMORY] [STATE:k.x] [/STATE] [DELEGATE:bob] [DELEGATE:bob|report] [/DELEGATE] [CREATE_AGENT]
-[/CREATE_AGENT] [LIST_AGENTS] [/LIST_AGENTS] [PAUSE_AGENT:x] [UPDATE_CRON:a|b] [/UPDATE_CRON:z] <AGENT_DONE> </AGENT_DONE>
-<AGENT_DONE/> <\u004bEY_RESULT> </\u004bEY_RESULT> <response-metadata> </response-metadata> MESSAGE|TO|SEND: <speak> </speak>
-<channel:x> </citations> ``` ~~~ ` `` ```` ```py [MEM ORY:a] [MEMO [DELEGATE: [/DELE MESSAGE| TO|SEND: <AGENT_ DONE> [ ] < / :
-> a word … \u017f \u212a [\uff2dEMORY:x] \uff3bMEMORY:x] [memory:x] [sTaTe:q] é"""
-_SPACES = ["\n", "\n\n", "\n\n\n", " ", "   ", "\t", "\r\n", "\u2028", "\x85"]
-FRAGMENTS = [part.replace("|", " ") for part in re.split(r"\s+", _PARTS)] + _SPACES
-
 nasty = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=3)), max_size=25).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
-@given(nasty)
-def test_nothing_is_found_in_what_is_shown_or_escaped(text: str) -> None:
-    shown = visible(text)
-    assert find_tags(shown) == []
-    assert visible(shown) == shown
-    assert find_tags(escape(text)) == []
-    if not set("\uff3b\uff1c\uff1a") & set(text):
-        assert unescape(escape(text)) == text
-
-
-@settings(max_examples=300, deadline=None)
-@given(nasty, st.data())
-def test_a_stream_shows_what_the_whole_text_shows(text: str, data: st.DataObject) -> None:
-    stream, pieces, position = VisibleStream(), [], 0
-    while position < len(text):
-        size = data.draw(st.integers(1, 7))
-        pieces.append(stream.feed(text[position : position + size]))
-        position += size
-    assert "".join([*pieces, stream.close()]) == visible(text)
+@settings(max_examples=500, deadline=None)
+@given(nasty, st.lists(st.integers(1, 7), max_size=60))
+def test_the_rules_hold_for_every_text(text: str, sizes: list[int]) -> None:
+    assert broken_rules(list(cut(text, sizes))) == []
 
 
 @settings(max_examples=200, deadline=None)
@@ -163,8 +139,8 @@ def test_what_is_read_is_not_shown(parts: list[str]) -> None:
 
 # -- time --------------------------------------------------------------------------------------------------------------
 
-WORST = ["[", "[MEMORY:", "```\n", "<AGENT_", "```\nx", "[MEMORY:a] x\n", "[MEMORY:a]\n[STATE:b]\n", "[LIST_CRONS]",
-         "[DELEGATE:a]", "`", " ", "\n", "\n```", "[/MEMORY]", "<speak>"]  # fmt: skip
+WORST = ["[", "[MEMORY:", "```\n", "<AGENT_", "```\nx", "```x```\n", "[MEMORY:a] x\n", "[MEMORY:a]\n[STATE:b]\n", "[LIST_CRONS]",
+         "[DELEGATE:a]", "`", " ", "\n", "\n```", "[/MEMORY]", "<speak>", "[<speak>"]  # fmt: skip
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -67,6 +67,7 @@ class TestDemoConformance(ProviderConformance):
         ("demo: say  two  spaces  kept ", " two  spaces  kept "),
         ("please\ndemo: say [MEMORY: x]\nthanks", "[MEMORY: x]"),
         ("demo: say a\ndemo: say b", "a\nb"),
+        ("Ann Lee #7f3q2: demo: say a\n  demo: say b", "a\nb"),
         ("demo: tokens 3", "word word word"),
         ("demo: say a\ndemo: tokens 2", "a\nword word"),
         ("  demo: say indented", "indented"),

@@ -33,6 +33,17 @@ WHERE agent_id = :agent_id AND scope = :scope AND status = 'active'
     AND (CAST(:category AS TEXT) IS NULL OR category = :category)
 ORDER BY confidence DESC, accessed_at DESC, number LIMIT :limit;
 
+-- name: same_facts
+SELECT * FROM facts
+WHERE agent_id = :agent_id AND scope = :scope AND status = 'active' AND content = :content
+ORDER BY number;
+
+-- name: weakest_facts
+SELECT * FROM facts
+WHERE agent_id = :agent_id AND scope = :scope AND status = 'active' AND category <> 'sticky'
+    AND (CAST(:tainted_only AS INTEGER) = 0 OR taint <> '')
+ORDER BY confidence, accessed_at, number DESC LIMIT :limit;
+
 -- name: search_facts
 -- The place has no weight: it only keeps what is looked through as small as its scopes are.
 SELECT facts.* FROM fact_words

@@ -68,9 +68,10 @@ WHERE principal_id = :principal_id
 ORDER BY created_at DESC LIMIT :limit;
 
 -- name: last_asked
--- The newest message that became a turn, by id, which is good enough for a person who asks about it.
+-- This person's newest message that became a turn, by id, which is good enough for who asks about it.
 SELECT * FROM messages
 WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS NOT NULL
+    AND principal_id = :principal_id
 ORDER BY id DESC LIMIT 1;
 
 -- name: label_message

@@ -1,0 +1,72 @@
+"""What the tests of the mind say to the daemon, and how they look behind its answers.
+
+The model is the scripted server of `Place`: it says what a test wants said, and shows what it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from arvis.testing.openai_server import Reply
+from tests.acceptance.place import Place
+
+ANN_HERSELF = {"userId": "ann", "userName": "Ann"}
+BEN_HIMSELF = {"userId": "ben", "userName": "Ben"}
+
+
+async def heard(place: Place, reply: str, room: str, asked: str = "Go on.", **who: str) -> str:
+    """What people see of an answer for which the model wrote `reply`."""
+    place.model.script.append(Reply((reply,)))
+    timeline = await place.ask(asked, room, **who)
+    assert timeline["status"] == "answered", timeline
+    return str(timeline["reply"])
+
+
+async def prompt(place: Place, room: str, asked: str = "Hello", **who: str) -> str:
+    """All that the model is told together with this question."""
+    timeline = await place.ask(asked, room, **who)
+    assert timeline["status"] == "answered", timeline
+    return told(place, -1)
+
+
+def told(place: Place, number: int) -> str:
+    """What stood in one of the requests that reached the model."""
+    return "\n".join(str(turn["content"]) for turn in place.model.requests[number].document["messages"])
+
+
+async def command(place: Place, text: str, room: str, **who: str) -> str:
+    """The answer to a text command, for which no model is asked."""
+    before = len(place.model.requests)
+    timeline = await place.ask(text, room, **who)
+    assert (timeline["status"], len(place.model.requests)) == ("answered", before)
+    return str(timeline["reply"])
+
+
+async def listed(place: Place, path: str, **query: str) -> list[dict[str, Any]]:
+    status, page = await place.call("GET", path, params=query)
+    assert status == 200, page
+    return list(page["items"])
+
+
+async def slugs(place: Place) -> set[str]:
+    return {agent["slug"] for agent in await listed(place, "/api/agents")}
+
+
+async def question_of(place: Place, reply: str, room: str, asked: str = "Go on.") -> tuple[str, dict[str, Any]]:
+    """The answer for which the model wrote `reply`, and the question that it leads to, once it is shown in the room."""
+    async with place.socket(room) as socket:
+        seen = await heard(place, reply, room, asked)
+        shown = [(await socket.until("message"))["content"] for _ in range(2)]
+    (question,) = await listed(place, "/api/waits")
+    assert shown[0] == seen
+    assert shown[1].startswith(question["prompt"])
+    assert question["id"] in shown[1]
+    return seen, question
+
+
+async def arvis(place: Place, *arguments: str) -> str:
+    """What a command of the owner prints; it must succeed."""
+    done = await asyncio.to_thread(place.daemon.arvis, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,345 @@
+"""A house whose model is in enemy hands: it says the attack, whatever the prompt says.
+
+The model is a real server that a real provider asks; store, queue, engine and flow are real, too. Every attack has a channel
+and people of its own, so that none can lean on another one. What an attack changed is told by comparing all rows that stand
+for rights, duties and secrets before and after it, read past the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+from aiohttp import web
+
+from arvis.domain.agents import Agent, AgentStatus, Binding
+from arvis.domain.events import Delta
+from arvis.domain.memory import Category, NewFact, principal_scope, room_scope
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
+from arvis.domain.money import Client
+from arvis.domain.runs import Account
+from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.memory import remember
+from arvis.net.client import open_http_client
+from arvis.ports.store import Transaction
+from arvis.process.clock import SystemClock
+from arvis.providers.openai import create
+from arvis.runner import billing
+from arvis.store.opening import Database
+from arvis.testing.openai_server import Behaviour, OpenAIServer, ReceivedRequest, Reply, openai_server
+from arvis.testing.providers import provider_services
+from tests.flows.house import House, Models, open_house
+from tests.flows.scripted import BOT, PLATFORM, ScriptedTool
+
+PAGE_TOOL = "http_fetch"
+OTHERS = "bob"
+
+Row = tuple[Any, ...]
+World = Mapping[str, frozenset[Row]]
+
+AGENTS = (
+    Agent(id="agent-conductor", slug="conductor", name="Conductor", role="conductor", tools=(PAGE_TOOL,)),
+    Agent(id="agent-helper", slug="helper", name="Helper", tools=(PAGE_TOOL,)),
+    Agent(id="agent-news", slug="news", name="News", description="reads the news"),
+    Agent(id="agent-shell", slug="shell", name="Shell", tools=("run_shell",)),
+    Agent(id="agent-private", slug="private", name="Private", allow_users=(OTHERS,)),
+    Agent(id="agent-paused", slug="paused", name="Paused", status=AgentStatus.PAUSED),
+    *(Agent(id=f"agent-a{number}", slug=f"a{number}", name=f"A{number}") for number in range(1, 7)),
+)
+MORNING = Schedule(
+    id="cron-morning", kind=ScheduleKind.CRON, agent_id="agent-news", name="morning", schedule="0 8 * * *", timezone=None,
+    prompt="Tell the news.", platform=PLATFORM, connector=BOT, channel="hall", script=None, missed=Missed.ONCE,
+    enabled=True, principal_id=None, last_run=None, next_run=4_000_000_000_000, created_at=1, updated_at=1,
+)  # fmt: skip
+WATCH = replace(MORNING, id="beat-watch", kind=ScheduleKind.HEARTBEAT, name="watch", schedule="every 10m")
+
+
+def furnish(tx: Transaction) -> None:
+    """What there is to be taken: an agent's channel, schedules, a client, and what is known of somebody else."""
+    now = 1
+    tx.agents.bind(Binding(PLATFORM, "bound", "agent-news"), now)
+    tx.schedules.add(MORNING)
+    tx.schedules.add(WATCH)
+    billing.add_client(tx, Client(id="", name="Acme"), now)
+    bob = tx.principals.seen(PLATFORM, OTHERS, "Bob", PrincipalRole.MEMBER, now)
+    fact = NewFact(
+        "agent-helper", principal_scope(bob.id), Category.USER_PREFERENCE, "Bob drinks tea", author_id=bob.id
+    )
+    remember(tx, fact, by_id=bob.id, now=now)
+
+
+@asynccontextmanager
+async def compromised_house(database: Database) -> AsyncIterator[Stage]:
+    """The house with its model, and the stage on which all attacks take place, one after the other."""
+    async with openai_server() as server, open_http_client() as http:
+        account = Account("main", "custom", "model", base_url=server.base_url)
+        provider = create("custom", provider_services(http, SystemClock()))
+        async with open_house(database, agents=AGENTS, models=Models({"custom": provider}, [account])) as house:
+            house.tools.look = ScriptedTool(PAGE_TOOL)
+            await house.store.write(furnish)
+            with closing(Disk(database.file)) as disk:
+                yield Stage(house=house, server=server, disk=disk)
+
+
+# -- the world, before and after ---------------------------------------------------------------------------
+
+#: All that an attack might want to change.
+TABLES = (
+    "accounts", "agent_versions", "agents", "bindings", "client_channels", "clients", "delegations", "deliveries",
+    "facts", "login_codes", "principals", "schedules", "sessions", "settings", "skills", "states", "variables",
+)  # fmt: skip
+#: What changes by itself: times, use, how far a delivery has come, and where an owner was last heard.
+_RESTLESS = {"updated_at", "accessed_at", "access_count", "seen_at", "settled_at", "state", "platform_id"}
+_RESTLESS_SETTING = "owner_place"
+
+
+class Disk:
+    """The rows of the house, read from its file behind its back."""
+
+    def __init__(self, file: Path) -> None:
+        self._connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+        self._connection.row_factory = sqlite3.Row
+        self._columns = {table: ", ".join(self._restful(table)) for table in TABLES}
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(self, source: str, *values: Any) -> list[dict[str, Any]]:
+        """In the order in which they were written, unless `source` says otherwise."""
+        return [dict(row) for row in self._connection.execute(f"SELECT * FROM {source}", values)]
+
+    def world(self, *channels: str) -> World:
+        """All but what is said in the channels of the attack itself."""
+        found = {
+            table: self._connection.execute(f"SELECT {names} FROM {table}") for table, names in self._columns.items()
+        }
+        world = {table: frozenset(map(tuple, rows)) for table, rows in found.items()}
+        return world | {
+            "deliveries": frozenset(row for row in world["deliveries"] if not set(channels) & set(row)),
+            "settings": frozenset(row for row in world["settings"] if _RESTLESS_SETTING not in row),
+        }
+
+    def _restful(self, table: str) -> list[str]:
+        names = [row["name"] for row in self.rows("pragma_table_info(?)", table)]
+        return [name for name in names if name not in _RESTLESS]
+
+
+def changes(before: World, after: World) -> dict[str, int]:
+    """How many rows of each table are new, other or gone."""
+    found = {name: max(len(after[name] - before[name]), len(before[name] - after[name])) for name in TABLES}
+    return {table: number for table, number in found.items() if number}
+
+
+# -- the model ---------------------------------------------------------------------------------------------
+
+
+class Echo:
+    """Says what it was told last, by a person or by a tool."""
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        told = [message for message in received.document["messages"] if message["role"] in {"user", "tool"}]
+        return await Reply(pieces=_pieces(_text_of(told[-1]["content"]))).answer(received)
+
+
+def _text_of(content: Any) -> str:
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _pieces(text: str) -> tuple[str, ...]:
+    """Cut where it hurts: in the middle of the first tag, and of the text."""
+    cuts = sorted({0, min(4, len(text)), len(text) // 2, len(text)})
+    return tuple(text[start:end] for start, end in pairwise(cuts))
+
+
+@dataclass(slots=True)
+class Meanwhile:
+    """Says this, but lets something happen before."""
+
+    text: str
+    asked: asyncio.Event
+    go: asyncio.Event
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        self.asked.set()
+        await self.go.wait()
+        return await Reply(pieces=_pieces(self.text)).answer(received)
+
+
+# -- the list ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One text in one scene. `expect` counts what the audit must say (`refused:no_right`, or `refused` for any reason),
+    `leaves` the rows that may be new or other afterwards, for what is nobody's harm. `asks` and `page` are the words of
+    the person and of the page; with `echo` the model says what it is told."""
+
+    name: str
+    scene: str
+    says: str
+    expect: Mapping[str, int]
+    leaves: Mapping[str, int]
+    asks: str
+    page: str
+    echo: bool
+
+    @property
+    def behaviour(self) -> Behaviour:
+        return Echo() if self.echo else Reply(pieces=_pieces(self.says))
+
+
+def attacks_of(file: Path) -> Iterator[Attack]:
+    for entry in yaml.safe_load(file.read_text("utf-8")):
+        for scene, expected in entry["in"].items():
+            yield Attack(
+                name=f"{scene}: {entry['attack']}",
+                scene=scene,
+                says=_says(entry),
+                expect=_counts(expected),
+                leaves=entry.get("leaves", {}),
+                asks=entry.get("asks", "What can you do for me?").rstrip("\n"),
+                page=entry.get("page", "A page about nothing.").rstrip("\n"),
+                echo=bool(entry.get("echo")),
+            )
+
+
+def _says(entry: Mapping[str, Any]) -> str:
+    text = str(entry.get("says", "")).replace("{x}", "x" * int(entry.get("fill", 0)))
+    return "".join(text.replace("{n}", str(number)) for number in range(int(entry.get("times", 1))))
+
+
+def _counts(expected: str | list[str] | Mapping[str, int]) -> Mapping[str, int]:
+    if expected == "none":
+        return {}
+    return Counter([expected] if isinstance(expected, str) else expected)
+
+
+# -- the stage ---------------------------------------------------------------------------------------------
+
+_OPENER = re.compile(
+    r"\[/?(?:(?:MEMORY|STATE|DELEGATE):[\w.-]{1,64}(?: report)?|(?:CREATE|LIST)_[A-Z]+|"
+    r"(?:UPDATE|PAUSE|DELETE)_[A-Z]+:[\w .-]{1,64})\]|</?(?:AGENT_|RESPONSE-METADATA|KEY_RESULT)|^MESSAGE TO SEND:",
+    re.ASCII | re.IGNORECASE | re.MULTILINE,
+)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class Stage:
+    """One attack after the other, each in a channel and with people of its own: an `owner`, an `operator`, a paired
+    `member` and a `stranger`."""
+
+    def __init__(self, *, house: House, server: OpenAIServer, disk: Disk) -> None:
+        self.house = house
+        self.server = server
+        self.disk = disk
+        self.channel = ""
+        self._number = 0
+
+    async def begin(self) -> World:
+        """A new channel, new people, and how everything is before."""
+        self._number += 1
+        self.channel = f"channel-{self._number}"
+        self.house.events.clear()
+        self.server.script.clear()
+        await self.house.store.write(self._meet)
+        return self.world()
+
+    def world(self) -> World:
+        return self.disk.world(self.channel, self.channel_before)
+
+    @property
+    def channel_before(self) -> str:
+        """Where something may have happened before."""
+        return f"{self.channel}-before"
+
+    def _meet(self, tx: Transaction) -> None:
+        for who, role in _CAST.items():
+            tx.principals.seen(PLATFORM, self.user_id(who), who.title(), role, self.house.clock.now())
+
+    def user_id(self, who: str) -> str:
+        return f"{who}-{self._number}"
+
+    async def say(self, who: str, agent: str, text: str, *, direct: bool = True, channel: str = "", **more: Any) -> str:
+        """The id of the message."""
+        role = _CAST[who]
+        sender = Sender(self.user_id(who), who.title(), role, paired=who != "stranger")
+        message = IncomingMessage(
+            address=Address(PLATFORM, BOT, channel or self.channel),
+            event_id=self.house.new_id(),
+            sender=sender,
+            content=text,
+            assigned_agent=agent,
+            is_direct=direct,
+            addressed=True,
+            **more,
+        )
+        received = await self.house.flow.receive(message)
+        assert received.status is MessageStatus.ACCEPTED, received
+        return received.message_id
+
+    async def ask(self, who: str, agent: str, text: str, **more: Any) -> None:
+        """And wait for the answer, and whatever follows from it."""
+        await self.house.until_status(await self.say(who, agent, text, **more), MessageStatus.ANSWERED)
+        await self.house.until_idle()
+
+    async def forget(self) -> None:
+        """What is said from now on in this channel has no history."""
+        place = Address(PLATFORM, BOT, self.channel)
+
+        def script(tx: Transaction) -> None:
+            for conversation in tx.conversations.in_place(place):
+                tx.conversations.close(conversation.id, self.house.clock.now())
+
+        await self.house.store.write(script)
+
+    def audit(self, since: int) -> list[dict[str, Any]]:
+        return self.disk.rows("audit WHERE rowid > ? ORDER BY rowid", since)
+
+    def audited(self) -> int:
+        """The number of the newest line of the audit."""
+        [row] = self.disk.rows("(SELECT coalesce(max(rowid), 0) AS last FROM audit)")
+        return int(row["last"])
+
+    def kept(self, message_ids: Sequence[str]) -> list[dict[str, Any]]:
+        """The facts and states that answers to these messages left behind."""
+        where = f"WHERE message_id IN ({', '.join('?' * len(message_ids))})"
+        return [row for table in ("facts", "states") for row in self.disk.rows(f"{table} {where}", *message_ids)]
+
+    def scopes(self) -> set[str]:
+        """Whose memory may be written here."""
+        mine = {self.user_id(who) for who in _CAST}
+        people = {principal_scope(row["id"]) for row in self.disk.rows("principals") if row["user_id"] in mine}
+        return people | {room_scope(Address(PLATFORM, BOT, self.channel))}
+
+    def shown(self) -> list[str]:
+        """All that people saw in this channel, as it was sent and as it was streamed, but for the questions: these show
+        a change to the letter."""
+        sent = self.disk.rows("deliveries WHERE channel IN (?, ?)", self.channel, self.channel_before)
+        streams: dict[str, str] = {}
+        for event in self.house.events:
+            if isinstance(event, Delta):
+                streams[event.message_id] = streams.get(event.message_id, "") + event.text
+        texts = [str(row["content"]) for row in sent] + list(streams.values())
+        return [text for text in texts if "\nAsked for by " not in text]
+
+
+_CAST = {
+    "owner": PrincipalRole.OWNER,
+    "operator": PrincipalRole.OPERATOR,
+    "member": PrincipalRole.MEMBER,
+    "stranger": PrincipalRole.MEMBER,
+}
+
+
+def openers_in(text: str) -> list[str]:
+    """What looks like a tag, outside of fenced code."""
+    return _OPENER.findall(_FENCE.sub("", text))

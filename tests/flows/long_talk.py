@@ -1,0 +1,253 @@
+"""A long conversation in four languages with a model that holds little and counts its own way, and what an observer sees
+of it: everything that the model was sent, and every row of what was summed up."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from arvis.agents.compacting_rows import COMPACTION, restore_messages
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Compaction
+from arvis.domain.messages import MessageStatus, StoredMessage
+from arvis.domain.runs import Account
+from arvis.net.client import open_http_client
+from arvis.ports.store import Transaction
+from arvis.process.clock import SystemClock
+from arvis.providers.openai import create
+from arvis.store.opening import Database
+from arvis.testing.providers import provider_services
+from tests.flows.counting_server import Counted, Document, count_prompt, count_text, counting_server
+from tests.flows.house import HELPER, House, Models, agent_with, open_house
+from tests.unit.vendor_counters import KINDS, said
+
+WINDOW = 8_192
+#: Who says how much the model holds: the configuration, the agent, or nobody, so that a refusal has to tell.
+VARIANTS: Mapping[str, tuple[Agent, Mapping[str, int]]] = {
+    "config": (HELPER, {"custom/small": WINDOW}),
+    "agent": (agent_with(context_tokens=WINDOW), {}),
+    "nobody": (HELPER, {}),
+}
+
+#: Calls after which a model counts as known (reliability.md P5).
+CALIBRATED = 20
+_ALL = 1_000_000
+#: A turn and what is asked next may be too large for one prompt above so many tokens: half of what is usable.
+LARGE = 3_072
+#: Every so manieth message is a very long one.
+_RARE = 80
+_MARK = re.compile(r"\b([QA]\d+);")
+_FACTS = ("The crane of berth %d is out of order.", "Причал %d закрыт до весны.", "%d 号泊位的吊车已经修好了。")
+
+
+@dataclass
+class Speaker:
+    """Both sides of the conversation. Each message begins with a mark of its own, `Q7;` and its answer `A7;`."""
+
+    chance: random.Random = field(default_factory=lambda: random.Random(5))
+    facts: int = 0
+    #: What was said by both, by mark.
+    words: dict[str, str] = field(default_factory=dict)
+
+    def question(self, number: int) -> str:
+        most = 600 if number % _RARE == _RARE - 1 else 160
+        return self._note(f"Q{number}", self._some(number, self.chance.randrange(1, most)))
+
+    def answer(self, document: Document) -> str:
+        """What the model says to this request."""
+        task = str(document["messages"][0]["content"])
+        if task.startswith("You look after the memory"):
+            self.facts += 1
+            fact = self.chance.choice(_FACTS) % self.facts
+            return f"[MEMORY:project_context] {fact}" if self.facts % 3 else "nothing"
+        if task.startswith("The oldest part of a conversation"):
+            return self._some(self.chance.randrange(100), self.chance.randrange(20, 150))
+        number = int(marks_of(document)[-1][1:])
+        return self._note(f"A{number}", self._some(number, self.chance.randrange(1, 250)))
+
+    def _some(self, number: int, words: int) -> str:
+        """Ten messages in one language, then ten in all of them."""
+        kind = KINDS[number // 10 % len(KINDS)] if number % 20 < 10 else self.chance.choice(KINDS)
+        return said(self.chance, kind, words).strip()
+
+    def _note(self, mark: str, text: str) -> str:
+        self.words[mark] = f"{mark};\n{text}"
+        return self.words[mark]
+
+
+def marks_of(document: Document) -> list[str]:
+    """Of the messages of a request, in order; what a system text says does not count."""
+    turns = [message for message in document["messages"] if message["role"] != "system"]
+    return _MARK.findall("\n".join(str(turn["content"]) for turn in turns))
+
+
+def is_turn(document: Document) -> bool:
+    return str(document["messages"][0]["content"]).startswith("You are Helper")
+
+
+@dataclass
+class Figures:
+    """What came of it. `errors` are the estimates of prompts by the true size, less one; `inline` and `planned` count
+    summaries; `failures` are turns in which one was wanted and not written."""
+
+    turns: int = 0
+    answers: int = 0
+    others: int = 0
+    refusals: int = 0
+    inline: int = 0
+    planned: int = 0
+    failures: int = 0
+    largest: int = 0
+    fill: float = 0.0
+    errors: list[float] = field(default_factory=list)
+
+    @property
+    def usual_error(self) -> float:
+        """The 95th percentile after calibration."""
+        late = sorted(map(abs, self.errors[CALIBRATED:]))
+        return late[len(late) * 95 // 100] if late else 0.0
+
+    def __str__(self) -> str:
+        calls, messages = self.answers + self.others, 2 * self.turns
+        return (
+            f"{messages} messages: {calls} calls ({calls / messages:.2f} a message), {self.refusals} refused, "
+            f"{self.inline} summaries inside turns and {self.planned} between them, {self.failures} failed; prompts of "
+            f"{self.fill:.0f} tokens, {self.largest} at most with the reply; p95 of the error {self.usual_error:.1%}, "
+            f"{min(self.errors):+.1%} to {max(self.errors):+.1%}, "
+            f"after {CALIBRATED} calls from {min(self.errors[CALIBRATED:] or [0]):+.1%}"
+        )
+
+
+class Observer:
+    """Looks after every turn."""
+
+    def __init__(self, house: House, server: Counted, speaker: Speaker) -> None:
+        self._house = house
+        self._server = server
+        self._speaker = speaker
+        self._seen = 0
+        self._before: list[Compaction] = []
+        self._turn_of: dict[str, int] = {}
+        self.conversation = ""
+        self.figures = Figures()
+
+    async def turn(self, number: int) -> None:
+        """One question, answered, and everything that must be true then."""
+        timeline = await self._house.ask(self._speaker.question(number))
+        await self._house.until_idle()
+        asked = timeline.message
+        self.conversation = asked.conversation_id or ""
+        document = self._look_at_calls(number)
+        failed = any(step.step == "compaction_failed" for step in timeline.steps)
+        self.figures.failures += failed
+        summaries = await self._house.store.read(self._summaries)
+        covered = [one for one in summaries if one in self._before or one.execution_id == asked.execution_id]
+        self._before = summaries
+        if not failed:
+            self._look_at_prompt(number, marks_of(document), covered)
+        self._turn_of |= await self._house.store.read(_turns, asked, number)
+        _look_at_roles(document)
+        estimate = await self._house.store.read(_estimated, asked.execution_id or "")
+        self.figures.errors.append(estimate / count_prompt(document) - 1)
+        self.figures.turns += 1
+
+    def _look_at_calls(self, number: int) -> Document:
+        """The request that was answered; none is refused but the first that is too long for an unknown window."""
+        asked = self._server.documents[self._seen :]
+        self._seen = len(self._server.documents)
+        turns = [document for document in asked if is_turn(document)]
+        figures = self.figures
+        figures.answers += len(turns)
+        figures.others += len(asked) - len(turns)
+        figures.refusals = self._server.refusals
+        prompt, reply = count_prompt(turns[-1]), count_text(self._speaker.words[f"A{number}"])
+        assert prompt + reply <= WINDOW, f"{prompt} tokens and a reply of {reply} in turn {number}"
+        figures.largest = max(figures.largest, round(prompt + reply))
+        figures.fill += (prompt - figures.fill) / (figures.turns + 1)
+        return turns[-1]
+
+    def _look_at_prompt(self, number: int, marks: Sequence[str], covered: Sequence[Compaction]) -> None:
+        """What is not in it is in a summary that was there before the model was asked, and in no two; all is in
+        order, and the turn before is there unless it and this one are large."""
+        standing = Counter(turn for one in covered for turn in range(one.first_turn, one.last_turn + 1))
+        assert all(count == 1 for count in standing.values()), f"turn {number}: a turn is in two summaries"
+        earlier = [f"{side}{turn}" for turn in range(number) for side in "QA"]
+        shown = [mark for mark in earlier if self._turn_of[mark] not in standing]
+        assert list(marks) == [*shown, f"Q{number}"], f"turn {number}: {_difference(marks, shown)}"
+        newest = [mark for mark in (f"Q{number - 1}", f"A{number - 1}", f"Q{number}") if mark in self._speaker.words]
+        large = sum(count_text(self._speaker.words[mark]) for mark in newest) > LARGE
+        assert large or set(newest) <= set(marks), f"turn {number} without the one before it"
+
+    def _summaries(self, tx: Transaction) -> list[Compaction]:
+        return tx.compactions.summaries(self.conversation, _ALL)
+
+    async def end(self) -> Figures:
+        """Count the summaries, and bring back everything that they stand for: it is what was said, byte for byte."""
+        found = await self._house.store.read(self._summaries)
+        graphs = Counter(await self._house.store.read(_graphs, found))
+        self.figures.planned = graphs.pop(COMPACTION, 0)
+        self.figures.inline = graphs.total()
+        for one in found:
+            await self._house.store.write(restore_messages, one.id, self._house.clock.now())
+        history = await self._house.store.read(lambda tx: tx.messages.history(self.conversation, _ALL))
+        words = self._speaker.words
+        said_in_order = [words[f"{side}{turn}"] for turn in range(self.figures.turns) for side in "QA"]
+        assert [message.content for message in history] == said_in_order
+        return self.figures
+
+
+@asynccontextmanager
+async def long_talk(database: Database, variant: str) -> AsyncIterator[Observer]:
+    """A house with a model of this variant."""
+    agent, windows = VARIANTS[variant]
+    speaker = Speaker()
+    async with counting_server(window=WINDOW, reply=speaker.answer) as server, open_http_client() as http:
+        account = Account("main", "custom", "small", base_url=server.url)
+        provider = create("custom", provider_services(http, SystemClock()))
+        models = Models({"custom": provider}, [account], windows)
+        async with open_house(database, agents=[agent], models=models) as house:
+            yield Observer(house, server, speaker)
+
+
+async def talk(database: Database, variant: str, messages: int) -> Figures:
+    """So many messages of both sides, looked at one by one."""
+    async with long_talk(database, variant) as observer:
+        for number in range(messages // 2):
+            await observer.turn(number)
+        return await observer.end()
+
+
+def _turns(tx: Transaction, asked: StoredMessage, number: int) -> dict[str, int]:
+    kept = tx.messages.get(asked.id)
+    assert kept is not None
+    assert kept.status is MessageStatus.ANSWERED
+    assert kept.turn is not None
+    return {f"Q{number}": kept.turn, f"A{number}": kept.turn}
+
+
+def _estimated(tx: Transaction, execution_id: str) -> int:
+    execution = tx.executions.get(execution_id)
+    assert execution is not None
+    return sum(execution.state["prompt"]["tokens"].values())
+
+
+def _graphs(tx: Transaction, summaries: Sequence[Compaction]) -> list[str]:
+    """Of the executions that wrote them."""
+    found = [tx.executions.get(one.execution_id) for one in summaries]
+    return [one.graph for one in found if one is not None]
+
+
+def _look_at_roles(document: Document) -> None:
+    """One system text, then both in turn, the person first and last."""
+    system, *roles = [message["role"] for message in document["messages"]]
+    assert system == "system"
+    assert roles == [("user", "assistant")[place % 2] for place in range(len(roles))]
+    assert roles[-1] == "user"
+
+
+def _difference(marks: Sequence[str], wanted: Sequence[str]) -> str:
+    return f"missing {sorted(set(wanted) - set(marks))}, besides {sorted(set(marks) - set(wanted))}"

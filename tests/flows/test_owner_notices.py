@@ -1,0 +1,59 @@
+"""What goes wrong behind people's backs is told to an owner: once a day, where an owner can be reached."""
+
+from __future__ import annotations
+
+from arvis.agents.compacting_rows import note_failure
+from arvis.domain.executions import Execution
+from arvis.domain.messages import PastMessage
+from arvis.ports.store import Transaction
+from tests.flows.house import House
+
+DAY = 86_400
+
+
+def fail(tx: Transaction, execution_id: str, now: int) -> None:
+    execution = tx.executions.get(execution_id)
+    assert execution is not None
+    history: list[PastMessage] = tx.messages.history(execution.state["conversation"], 10)
+    note_failure(tx, execution, history, now, reason="auth", error="the key is refused")
+
+
+async def failed(house: House, execution_id: str) -> None:
+    await house.store.write(fail, execution_id, house.clock.now())
+
+
+async def turn_of(house: House, message_id: str) -> Execution:
+    def read(tx: Transaction) -> Execution:
+        message = tx.messages.get(message_id)
+        execution = tx.executions.get((message and message.execution_id) or "")
+        assert execution is not None
+        return execution
+
+    return await house.store.read(read)
+
+
+async def test_an_owner_is_told_once_a_day_where_they_talk(either_house: House) -> None:
+    house = either_house
+    await house.ask("Hello", user="owner", channel="office")
+    asked = await house.ask("Hello", user="ann", channel="room")
+    await house.until_sent(1, "room")
+    turn = await turn_of(house, asked.message.id)
+    await failed(house, turn.id)
+    await failed(house, turn.id)
+    await house.until_sent(2, "office")
+    told = [delivery.content for delivery in await house.deliveries("office")]
+    assert len(told) == 2, told
+    assert "could not be summed up (the key is refused)" in told[1]
+    assert len(await house.deliveries("room")) == 1, "nobody else is told"
+    house.clock.put_forward(DAY + 1)
+    await failed(house, turn.id)
+    await house.until_sent(3, "office")
+
+
+async def test_an_owner_among_others_is_no_place_for_it(house: House) -> None:
+    await house.ask("Hello", user="owner", channel="market", is_direct=False)
+    asked = await house.ask("Hello", user="ann", channel="room")
+    turn = await turn_of(house, asked.message.id)
+    await failed(house, turn.id)
+    await house.until_idle()
+    assert len(await house.deliveries("market")) == 1
