@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from arvis import commands
-from arvis.agents import notices, saying, turns
+from arvis.agents import compacting_rows, notices, saying, turns
+from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.turns import CancelledTurn, Ending
 from arvis.commands import Invocation, Spoken
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
@@ -141,6 +142,8 @@ class MessageFlow:
         match outcome:
             case Failed(reason=reason, error=error):
                 lifecycle.fail(tx, execution.id, error, now)
+                if execution.graph == COMPACTION:
+                    compacting_rows.give_up(tx, execution, now, reason=reason, error=error)
                 ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_of_turn(execution), now, limits=self._limits)

@@ -194,6 +194,14 @@ def reaches(sender: Sender, agent: Agent) -> bool:
     return permit(question, agent, "dashboard_direct", PrincipalRole.MEMBER, None) is None
 
 
+def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) -> bool:
+    """Whether an agent may hand a task on to this one for somebody who does not run the house. That it is not bound here is
+    nothing against it, as with a bot that it is assigned to; who may ask it at all is."""
+    question = IncomingMessage(address, "", sender, "")
+    binding = tx.agents.binding_at(address.platform, address.channel)
+    return permit(question, agent, "bot_assignment", PrincipalRole.MEMBER, binding) is None
+
+
 def _key_reaches(agents: Sequence[str], agent: Agent) -> bool:
     """A chat key reaches the agents that it names; one that names none, all without risky tools."""
     return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

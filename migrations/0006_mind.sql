@@ -174,6 +174,17 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_agent ON schedules (agent_id, kind, id);
 CREATE INDEX schedules_due ON schedules (next_run) WHERE enabled = 1;
 
+-- Each state that a schedule or a client was in, as JSON; `null`: it was not there. The newest is how it is now.
+CREATE TABLE versions (
+    kind TEXT NOT NULL,
+    row_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    data TEXT NOT NULL,
+    by_id TEXT,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (kind, row_id, version)
+) STRICT;
+
 -- Turns that an agent gave to another one, by the turn at their root. `path` are the ids of the agents from there on.
 CREATE TABLE delegations (
     execution_id TEXT PRIMARY KEY,

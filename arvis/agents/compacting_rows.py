@@ -165,6 +165,12 @@ def note_failure(
     tell_owner(tx, f"compaction:{execution.state['conversation']}", text, now)
 
 
+def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:
+    """The job itself was given up: as after any other failure, the next turns do not try at once."""
+    newest = tx.messages.history(execution.state["conversation"], KEPT_MESSAGES)
+    note_failure(tx, execution, newest, now, reason=reason, error=error)
+
+
 def leave_alone(tx: Transaction, conversation_id: str) -> None:
     """Nothing to do, though there is much: a look after every turn would find the same."""
     tx.compactions.rest(conversation_id, REST_TURNS, planned_only=True)

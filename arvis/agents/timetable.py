@@ -1,11 +1,12 @@
 """Crons and heartbeats as people and conductors change them: made, changed and removed within limits (behaviour.md 1.9,
-1.12; reliability.md T7). Scripts over a transaction; rows alone: the scheduler runs them.
+1.12; reliability.md T7), and set back. Scripts over a transaction; rows alone: the scheduler runs them. Each change
+leaves a version behind, in the same commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -14,8 +15,9 @@ from arvis.agents.heartbeat_script import checked_script
 from arvis.calendar import next_times, parse, pinned, shortest_gap_seconds, zone_of
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.domain.text import storable
+from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
 
 #: How many times to come are told of a schedule.
@@ -51,17 +53,12 @@ class Rules:
 def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
     """Make one. `agent_id` may be a slug; id, times, the date of a time without one and a missing name are given here."""
     agent = _agent(tx, wanted.agent_id)
-    others = tx.schedules.of_agent(agent.id, wanted.kind)
-    if len(others) >= rules.most(wanted.kind):
-        raise Conflict(
-            f"The agent {agent.slug} has {len(others)} {wanted.kind}s already, which is the most.",
-            fix="Remove one that is not needed.",
-            code="too_many_schedules",
-        )
+    others = _others(tx, agent, wanted.kind, rules)
     name = wanted.name.strip() or _free_name(wanted.kind, others)
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
     made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
     tx.schedules.add(made)
+    _keep(tx, None, made, made.principal_id, now)
     return made
 
 
@@ -72,19 +69,37 @@ def change_schedule(
     last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights. When it comes is
     counted anew only where that may have changed."""
     known = find_schedule(tx, schedule_id)
-    changed = _checked(tx, with_changes(known, changes))
-    if _timing(changed) != _timing(known):
-        changed = _timed(tx, changed, rules, now)
-    changed = replace(changed, principal_id=by, updated_at=now)
-    tx.schedules.update(changed, now)
-    return changed
+    return _write(tx, known, replace(with_changes(known, changes), principal_id=by), rules, now)
 
 
-def remove_schedule(tx: Transaction, schedule_id: str) -> Schedule:
+def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | None) -> Schedule:
     """The one that is no more."""
     known = find_schedule(tx, schedule_id)
     tx.schedules.remove(known.id)
+    _keep(tx, known, None, by, now)
     return known
+
+
+def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, by: str | None) -> Schedule | None:
+    """Back to the version before, as a new version; a second time it undoes the undoing. One that was removed comes back
+    under its id; None when it had just been made, and is removed. It acts for `by` from now on. Raises
+    `UsageError` for what cannot be any more: a taken name, an eleventh cron, a time that is over."""
+    known = tx.schedules.get(schedule_id)
+    versions = tx.versions.newest(Versioned.SCHEDULE, schedule_id, 2)
+    if known is None and not versions:
+        raise no_schedule()
+    before = version_before(versions).data
+    if before is None:
+        remove_schedule(tx, schedule_id, now, by=by)
+        return None
+    wanted = _schedule_of(before)
+    if known is not None:
+        return _write(tx, known, replace(wanted, principal_id=by, last_run=known.last_run), rules, now)
+    _others(tx, _agent(tx, wanted.agent_id), wanted.kind, rules)
+    back = replace(_timed(tx, _checked(tx, wanted), rules, now), principal_id=by, updated_at=now)
+    tx.schedules.add(back)
+    _keep(tx, None, back, by, now)
+    return back
 
 
 def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
@@ -130,6 +145,41 @@ def _agent(tx: Transaction, name: str) -> Agent:
     if agent is None:
         raise NotFound(f"There is no agent {name[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent")
     return roster.present(tx, agent.id)
+
+
+def _others(tx: Transaction, agent: Agent, kind: ScheduleKind, rules: Rules) -> list[Schedule]:
+    """Those that the agent has already; one more must be allowed."""
+    others = tx.schedules.of_agent(agent.id, kind)
+    if len(others) >= rules.most(kind):
+        raise Conflict(
+            f"The agent {agent.slug} has {len(others)} {kind}s already, which is the most.",
+            fix="Remove one that is not needed.",
+            code="too_many_schedules",
+        )
+    return others
+
+
+def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now: int) -> Schedule:
+    changed = replace(_checked(tx, wanted), next_run=known.next_run, updated_at=now)
+    if _timing(changed) != _timing(known):
+        changed = _timed(tx, changed, rules, now)
+    tx.schedules.update(changed, now)
+    _keep(tx, known, changed, changed.principal_id, now)
+    return changed
+
+
+def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: str | None, now: int) -> None:
+    """What changed nothing is no version: an undo would lead to the same again."""
+    row = before or after
+    if row is None or (before and after and replace(before, updated_at=after.updated_at) == after):
+        return
+    tx.versions.keep(
+        Versioned.SCHEDULE, row.id, asdict(after) if after else None, by, now, before=asdict(before) if before else None
+    )
+
+
+def _schedule_of(data: Mapping[str, Any]) -> Schedule:
+    return Schedule(**{**data, "kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])})
 
 
 def _free_name(kind: ScheduleKind, others: Sequence[Schedule]) -> str:

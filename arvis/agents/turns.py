@@ -30,6 +30,7 @@ from arvis.domain.messages import (
     Principal,
     PrincipalRole,
     Role,
+    Sender,
     StoredMessage,
 )
 from arvis.domain.taint import CLEAN, Taint
@@ -76,13 +77,19 @@ def begin_turn(
         joined = tx.messages.of_turn(asked)
         message = replace(message, execution_id=asked, position=joined[-1].position + 1 if joined else 1)
     else:
-        state = new_turn_state(agent.id, message.address, conversation.id)
+        state = new_turn_state(agent.id, message.address, conversation.id) | _standing(incoming.sender)
         priority = priority_of(agent, principal.role)
         message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.messages.attach(message.id, attachments)
     note_place(tx, message, principal, direct=incoming.is_direct, now=now)
     return message
+
+
+def _standing(sender: Sender) -> dict[str, Any]:
+    """What limits this person besides the role, for what the turn does in their name."""
+    reach = list(sender.agents) if sender.agents is not None else None
+    return {"reach": reach, "paired": sender.paired}
 
 
 def _answer_question(

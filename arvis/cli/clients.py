@@ -19,7 +19,7 @@ _TIMES = ("createdAt", "updatedAt")
 
 @click.group(cls=Commands)
 def clients() -> None:
-    """List clients, show and add them, charge them and enter their payments."""
+    """List clients, show and add them, charge them and enter their payments, and undo what was changed in them."""
 
 
 @clients.command("list")
@@ -102,6 +102,19 @@ def add(
         print_json(client)
     else:
         print(f"The client {client['name']} is added: {client['id']}")
+
+
+@clients.command()
+@click.argument("client_id")
+@json_option
+@place_options
+def undo(*, client_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Go back to the version before; one that was just added is archived. Its account and channels stay."""
+    client = connect(config, data).post("api", "clients", client_id, "undo")
+    if as_json:
+        print_json(client)
+    else:
+        print(f"The client {client['name']} is as it was before: {client['plan']}, {client['status']}")
 
 
 @clients.command()

@@ -38,7 +38,7 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def schedules() -> None:
-    """List, show, create, update and delete crons and heartbeats.
+    """List, show, create, update and delete crons and heartbeats, and undo what was changed.
 
     They are kept, checked and shown; they run once the scheduler is there."""
 
@@ -142,12 +142,27 @@ def update(
 @json_option
 @place_options
 def delete(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
-    """Delete one."""
+    """Delete one; `undo` brings it back."""
     answer = connect(config, data).delete("api", "schedules", schedule_id)
     if as_json:
         print_json(answer)
     else:
-        print(f"The schedule {schedule_id} is deleted.")
+        print(f"The schedule {schedule_id} is deleted. `arvis schedules undo {schedule_id}` brings it back.")
+
+
+@schedules.command()
+@click.argument("schedule_id")
+@json_option
+@place_options
+def undo(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Go back to the version before: what was changed, deleted or made last. A second time goes forward again."""
+    answer = connect(config, data).post("api", "schedules", schedule_id, "undo")
+    if as_json:
+        print_json(answer)
+    elif answer["schedule"] is None:
+        print(f"The schedule {schedule_id} is gone, as before the last change.")
+    else:
+        _tell(answer["schedule"], "is as it was before", as_json=False)
 
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """`/memory`: people see what an agent keeps of them and of the room they are in, and correct it.
 
 What is kept about a person is theirs to delete. What is kept about a room belongs to those who told it, and to owners and
-operators. Of other people and other rooms nothing is said, not even that there is something.
+operators. Of other people and other rooms nothing is said, not even that there is something. In a group everybody reads the
+answer, so there it is about the room alone.
 """
 
 from __future__ import annotations
@@ -22,19 +23,25 @@ from arvis.domain.messages import PrincipalRole
 from arvis.domain.money import day_of
 from arvis.domain.words import asked_words
 from arvis.memory import Kept, Refused, confirm, forget, remember, undo
-from arvis.memory.telling import brief
+from arvis.memory.telling import brief, whole
 from arvis.ports.store import Transaction
 
 _MOST_FACTS = 30
 _MOST_KEYS = 15
 _MOST_NUMBER = 18
+#: Characters of a fact that people can be asked to vouch for in a chat.
+_MOST_CONFIRMED = 1_000
 
 _USE = """/memory: what is kept about you, and about this room
 /memory search WORDS: what of it holds these words
+/memory show NUMBER: all of it
 /memory add TEXT: keep this about me
 /memory delete NUMBER, /memory delete KEY: keep it no longer
 /memory undo: take back the newest change
 /memory confirm NUMBER: it is true (owners and operators)"""
+
+
+_ELSEWHERE = "What is kept about you is told in a direct talk with me, or by `arvis memory list`."
 
 
 def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
@@ -45,6 +52,8 @@ def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
             return _overview(tx, invocation)
         case "search" if rest:
             return _search(tx, invocation, rest)
+        case "show" if rest:
+            return _show(tx, invocation, rest)
         case "add" if rest:
             return _add(tx, invocation, rest, now)
         case "delete" if rest:
@@ -58,9 +67,11 @@ def memory(tx: Transaction, invocation: Invocation, now: int) -> str:
 
 
 def _overview(tx: Transaction, invocation: Invocation) -> str:
-    mine, room = _mine(invocation), room_scope(invocation.address)
-    parts = [_section(tx, invocation, "About you:", mine), _section(tx, invocation, "About this room:", room)]
-    told = "\n\n".join(part for part in parts if part)
+    room = _section(tx, invocation, "About this room:", room_scope(invocation.address))
+    if not invocation.conversation.direct:
+        room = room or f"{invocation.agent.name} keeps nothing about this room in mind."
+        return f"{room}\n\n{_ELSEWHERE}"
+    told = "\n\n".join(filter(None, [_section(tx, invocation, "About you:", _mine(invocation)), room]))
     return told or f"{invocation.agent.name} keeps nothing about you or this room in mind."
 
 
@@ -81,6 +92,11 @@ def _search(tx: Transaction, invocation: Invocation, words: str) -> str:
     return "\n".join(_fact_line(tx, invocation, fact) for fact in found) or "Nothing of that is kept here."
 
 
+def _show(tx: Transaction, invocation: Invocation, named: str) -> str:
+    fact = _fact(tx, invocation, named)
+    return _unknown(named) if fact is None else _line(tx, invocation, fact, whole(fact.content))
+
+
 def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
     new = NewFact(
         agent_id=invocation.agent.id,
@@ -92,6 +108,9 @@ def _add(tx: Transaction, invocation: Invocation, text: str, now: int) -> str:
     match remember(tx, new, by_id=invocation.principal.id, now=now):
         case Refused(problem, fix):
             return f"{problem} {fix}"
+        case kept if not invocation.conversation.direct:
+            # Neither what was known nor what gave way is for everybody.
+            return f"Kept: #{kept.fact.number}"
         case kept if kept.kind is Kept.REFRESHED:
             return f"That was known: #{kept.fact.number} {brief(kept.fact.content)}"
         case kept:
@@ -123,7 +142,7 @@ def _delete_key(tx: Transaction, invocation: Invocation, key: str) -> str:
 
 def _undo(tx: Transaction, invocation: Invocation, now: int) -> str:
     """Of the room only what the asker did, unless they look after the house."""
-    agent_id, scopes = invocation.agent.id, [_mine(invocation)]
+    agent_id, scopes = invocation.agent.id, [_mine(invocation)] if invocation.conversation.direct else []
     in_room = tx.facts.last_change(agent_id, [room_scope(invocation.address)])
     if in_room is not None and _may_change(invocation, in_room.by_id):
         scopes.append(in_room.scope)
@@ -136,16 +155,26 @@ def _confirm(tx: Transaction, invocation: Invocation, named: str, now: int) -> s
         return _unknown(named)
     if not _looks_after(invocation):
         return "Only an owner or an operator can confirm what came from elsewhere."
+    text = whole(fact.content)
+    if len(text) > _MOST_CONFIRMED:
+        return (
+            f"#{fact.number} is too long to vouch for in a chat ({len(text)} characters, at most {_MOST_CONFIRMED}). "
+            f"Read it with `arvis memory show {fact.id}`, then `arvis memory confirm {fact.id}`."
+        )
     confirm(tx, fact.id, by_id=invocation.principal.id, now=now)
-    return f"Confirmed: #{fact.number} {brief(fact.content)}"
+    return f"Confirmed: #{fact.number} {text}"
 
 
 def _fact_line(tx: Transaction, invocation: Invocation, fact: Fact) -> str:
     """Such as `#3 likes tea (user_preference, by Ann, 2026-11-22, unconfirmed: tools)`."""
+    return _line(tx, invocation, fact, brief(fact.content))
+
+
+def _line(tx: Transaction, invocation: Invocation, fact: Fact, text: str) -> str:
     author = tx.principals.get(fact.author_id) if fact.author_id else None
     told_by = f"by {brief(author.name, 40)}" if author else ""
     notes = [str(fact.category), told_by, day_of(fact.created_at, invocation.zone), _doubt(fact)]
-    return f"#{fact.number} {brief(fact.content)} ({', '.join(filter(None, notes))})"
+    return f"#{fact.number} {text} ({', '.join(filter(None, notes))})"
 
 
 def _state_line(state: State) -> str:
@@ -157,7 +186,7 @@ def _doubt(fact: Fact) -> str:
 
 
 def _fact(tx: Transaction, invocation: Invocation, named: str) -> Fact | None:
-    """The active fact of this number, if it is about this person or this room."""
+    """The active fact of this number, if it is about this person (and nobody else reads along) or this room."""
     number = _number(named)
     fact = None if number is None else tx.facts.by_number(number)
     if fact is None or fact.agent_id != invocation.agent.id or fact.scope not in _scopes(invocation):
@@ -183,7 +212,9 @@ def _looks_after(invocation: Invocation) -> bool:
 
 
 def _scopes(invocation: Invocation) -> Sequence[str]:
-    return [_mine(invocation), room_scope(invocation.address)]
+    """What may be told here."""
+    room = room_scope(invocation.address)
+    return [_mine(invocation), room] if invocation.conversation.direct else [room]
 
 
 def _mine(invocation: Invocation) -> str:

@@ -5,8 +5,8 @@ Everything is checked before the first write: what is refused leaves nothing beh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.agents import roster
@@ -23,9 +23,40 @@ from arvis.ports.store import Transaction
 PERSONALITY = "Your personality:"
 #: So many channels may stand in one tag.
 MOST_CHANNELS = 20
+#: So many agents are listed in a chat, each with so many of its channels.
+LISTED, LISTED_CHANNELS = 50, 5
 
 _NOT_AGENT = frozenset({"slug", "channels", "personality", "status"})
 _PERMISSIONS = {permission.value.replace("_", ""): permission for permission in Permission}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a tag would make of `agent` (a blank one where it is to be created): `changes` by the fields of `Agent`, the
+    `places` that it would get, and a new `status`."""
+
+    agent: Agent
+    changes: Mapping[str, Any]
+    places: Sequence[Binding]
+    status: AgentStatus | None = None
+
+    @property
+    def changed(self) -> Agent:
+        return roster.changed_agent(self.agent, self.changes)
+
+
+def plan_of(tx: Transaction, proposal: Proposal, here: Address) -> Plan:
+    """Raises `UsageError` for what cannot be done."""
+    fields = proposal.fields
+    if proposal.kind is EffectKind.CREATE_AGENT:
+        slug = str(fields.get("slug") or proposal.subject)
+        blank = Agent(id="", slug=slug, name=slug)
+        return Plan(blank, _changes(blank, fields), _free_places(tx, fields, here, agent_id=""))
+    agent = roster.present(tx, known_agent(tx, proposal.subject).id)
+    if str(fields.get("slug", agent.slug)) != agent.slug:
+        raise Unprocessable("`slug` cannot be changed")
+    places = _free_places(tx, fields, here, agent_id=agent.id)
+    return Plan(agent, _changes(agent, fields), places, _status(fields))
 
 
 def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
@@ -35,11 +66,11 @@ def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: 
         case EffectKind.UPDATE_AGENT:
             return _update(tx, proposal, situation, now)
         case EffectKind.PAUSE_AGENT:
-            agent = _known(tx, proposal.subject)
+            agent = known_agent(tx, proposal.subject)
             roster.set_status(tx, agent.id, AgentStatus.PAUSED, by=situation.by_id, now=now)
             return done(proposal, f"paused the agent {quoted(agent.slug)}")
         case EffectKind.DELETE_AGENT:
-            agent = _known(tx, proposal.subject)
+            agent = known_agent(tx, proposal.subject)
             roster.archive(tx, agent.id, by=situation.by_id, now=now)
             return done(proposal, f"deleted the agent {quoted(agent.slug)}")
         case _:
@@ -47,30 +78,23 @@ def apply_agent(tx: Transaction, proposal: Proposal, situation: Situation, now: 
 
 
 def _create(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
-    fields = proposal.fields
-    slug = str(fields.get("slug") or proposal.subject)
-    blank = Agent(id="", slug=slug, name=slug)
-    agent = roster.changed_agent(blank, _changes(blank, fields))
-    places = _free_places(tx, fields, situation.address, agent_id="")
-    made = roster.create(tx, agent, places, by=situation.by_id, now=now)
-    return done(proposal, _with_places(f"created the agent {quoted(made.slug)}", places))
+    plan = plan_of(tx, proposal, situation.address)
+    made = roster.create(tx, plan.changed, plan.places, by=situation.by_id, now=now)
+    return done(proposal, _with_places(f"created the agent {quoted(made.slug)}", plan.places))
 
 
 def _update(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
-    fields, agent = proposal.fields, roster.present(tx, _known(tx, proposal.subject).id)
-    if str(fields.get("slug", agent.slug)) != agent.slug:
-        raise Unprocessable("`slug` cannot be changed")
-    status = _status(fields)
-    places = _free_places(tx, fields, situation.address, agent_id=agent.id)
-    roster.update(tx, agent.id, _changes(agent, fields), by=situation.by_id, now=now)
-    if status is not None:
-        roster.set_status(tx, agent.id, status, by=situation.by_id, now=now)
-    for place in places:
+    plan = plan_of(tx, proposal, situation.address)
+    agent = plan.agent
+    roster.update(tx, agent.id, plan.changes, by=situation.by_id, now=now)
+    if plan.status is not None:
+        roster.set_status(tx, agent.id, plan.status, by=situation.by_id, now=now)
+    for place in plan.places:
         roster.bind(tx, place, by=situation.by_id, now=now)
-    return done(proposal, _with_places(f"changed the agent {quoted(agent.slug)}", places))
+    return done(proposal, _with_places(f"changed the agent {quoted(agent.slug)}", plan.places))
 
 
-def _known(tx: Transaction, slug: str) -> Agent:
+def known_agent(tx: Transaction, slug: str) -> Agent:
     agent = tx.agents.by_slug(slug)
     if agent is None:
         raise NotFound("there is no such agent")
@@ -144,10 +168,14 @@ def _with_places(report: str, places: Sequence[Binding]) -> str:
 
 
 def _listed(tx: Transaction) -> str:
-    return "\n".join(["Agents:", *(_line(agent, tx.agents.bindings(agent.id)) for agent in tx.agents.all())])
+    agents = tx.agents.all()
+    lines = [_line(agent, tx.agents.bindings(agent.id)) for agent in agents[:LISTED]]
+    more = [f"- and {len(agents) - LISTED} more"] if len(agents) > LISTED else []
+    return "\n".join(["Agents:", *lines, *more])
 
 
-def _line(agent: Agent, bindings: Iterable[Binding]) -> str:
-    where = ", ".join(f"{binding.platform} {binding.channel}" for binding in bindings)
+def _line(agent: Agent, bindings: Sequence[Binding]) -> str:
+    where = ", ".join(f"{binding.platform} {binding.channel}" for binding in bindings[:LISTED_CHANNELS])
+    where += ", …" if len(bindings) > LISTED_CHANNELS else ""
     paused = "" if agent.active else f", {agent.status}"
     return f"- {quoted(agent.slug)} {agent.name}{paused}{f': {where}' if where else ''}"

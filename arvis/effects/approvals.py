@@ -7,6 +7,7 @@ shown, and within the rights that the asker and the agent have by then.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,12 @@ from arvis.domain.effects import EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
-from arvis.domain.messages import Address
+from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.taint import CLEAN, taint_of, taint_text
-from arvis.effects.changes import changes_of
+from arvis.effects.changes import changes_of, hidden_of
 from arvis.effects.gate import judge
 from arvis.effects.performing import note, perform
-from arvis.effects.report import report
+from arvis.effects.report import LISTS, report
 from arvis.effects.situation import Limits, Situation
 from arvis.effects.verdict import Verdict
 from arvis.effects.words import not_done, wish
@@ -33,6 +34,13 @@ from arvis.ports.store import Transaction
 
 GRAPH = "proposal"
 APPROVE, REJECT = "approve", "reject"
+#: So many questions of one conversation are open at a time.
+OPEN_QUESTIONS = 10
+#: Who answers when time is up.
+NOBODY = "nobody"
+
+#: From the fewest rights to the most.
+_RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 
 
 def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
@@ -55,7 +63,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -
     """Let a person be asked; the question itself is put together here, from what is true now. What cannot be shown whole
     is not asked, but refused."""
     try:
-        changes = changes_of(tx, proposal)
+        changes = changes_of(tx, proposal, situation)
     except UsageError as error:
         return not_done(proposal, Outcome.FAILED, error.code, error.what)
     question = _question(proposal, changes, situation)
@@ -63,17 +71,39 @@ def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -
         return not_done(proposal, Outcome.REFUSED, "too_long", "it is too long to be shown to a person")
     state = {
         "question": question,
-        "digest": _digest(changes),
+        "digest": _digest([*changes, *hidden_of(tx, proposal)]),
         "proposal": proposal.to_json(),
         "from": _saved(situation),
     }
+    talk = _lane(situation)
+    waiting = [tx.executions.get(wait.execution_id) for wait in tx.waits.open_in_lane(talk, WaitKind.APPROVAL)]
+    if any(_asks_the_same(each.state, state) for each in waiting if each is not None):
+        return EffectResult(proposal, Outcome.ASKED, f"{wish(proposal)} (asked before)", "asked_before")
+    if len(waiting) >= OPEN_QUESTIONS:
+        return not_done(proposal, Outcome.REFUSED, "too_many_questions", f"{OPEN_QUESTIONS} wait for an answer here")
+    _put(tx, state, situation, talk, now)
+    return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
+
+
+def _put(tx: Transaction, state: dict[str, Any], situation: Situation, talk: str, now: int) -> None:
     execution_id = tx.new_id()
-    lane = f"execution:{execution_id}"
     # More urgent than a turn: it calls no model, and people wait for it.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
-    lifecycle.begin(tx, execution_id, GRAPH, state, lane=lane, priority=priority, principal_id=principal_id, now=now)
-    tx.jobs.add(NewJob.advance(execution_id, lane, priority, principal_id=principal_id), now)
-    return EffectResult(proposal, Outcome.ASKED, wish(proposal), "approval")
+    lifecycle.begin(tx, execution_id, GRAPH, state, lane=talk, priority=priority, principal_id=principal_id, now=now)
+    # It is put in a lane of its own: this commit holds the lanes of the talk already, and waits for no other one.
+    job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
+    tx.jobs.add(job, now)
+
+
+def _lane(situation: Situation) -> str:
+    """The open questions of one conversation are found in it."""
+    return f"proposals:{situation.conversation.id}"
+
+
+def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
+    """Whether it is the same wish of the same person about the same thing, of which the same would be shown."""
+    wishes = [{**each["proposal"], "ordinal": 0} for each in (kept, state)]
+    return wishes[0] == wishes[1] and all(kept[name] == state[name] for name in ("question", "digest"))
 
 
 def tell(tx: Transaction, execution: Execution, now: int) -> None:
@@ -90,10 +120,10 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
     if situation is None:
         return not_done(proposal, Outcome.FAILED, "gone", "the agent or the conversation is gone")
     if verdict.get("decision") == APPROVE:
-        result = _perform(tx, proposal, situation, execution, now)
+        result = _approved(tx, proposal, situation, execution, now)
     else:
         result = not_done(proposal, Outcome.REFUSED, _why(verdict), _by(tx, verdict, "said no"))
-    if result.outcome is Outcome.DONE:
+    if result.outcome is Outcome.DONE and proposal.kind not in LISTS:
         done = result.report or "remembered it"
         result = replace(result, report=f"{done} ({_by(tx, verdict, 'said yes')})")
     note(tx, result, situation, now)
@@ -101,20 +131,52 @@ def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits,
     return result
 
 
-def _perform(tx: Transaction, proposal: Proposal, situation: Situation, execution: Execution, now: int) -> EffectResult:
-    against: Verdict = judge(tx, proposal, situation, now, confirmed=True)
+def _approved(
+    tx: Transaction, proposal: Proposal, situation: Situation, execution: Execution, now: int
+) -> EffectResult:
+    """Somebody said yes, or the configuration says it for nobody: but never to what strangers may have written."""
+    by = execution.result.get("by") or ""
+    if by == NOBODY:
+        if situation.taint:
+            return not_done(proposal, Outcome.REFUSED, "expired", "nobody answered in time")
+        return _perform(tx, proposal, situation, execution, now, within=situation.principal)
+    approver = tx.principals.get(by)
+    if approver is None:
+        return not_done(proposal, Outcome.REFUSED, "no_right", "nobody knows who said yes")
+    return _perform(tx, proposal, situation, execution, now, within=approver)
+
+
+def _perform(
+    tx: Transaction,
+    proposal: Proposal,
+    situation: Situation,
+    execution: Execution,
+    now: int,
+    *,
+    within: Principal | None,
+) -> EffectResult:
+    """`within`: the rights of the asker count as far as this person has them, too."""
+    against: Verdict = judge(tx, proposal, _lesser(situation, within), now, confirmed=True)
     if against.outcome is not None:
         return not_done(proposal, against.outcome, against.reason, against.words)
-    if not _stands(tx, proposal, execution.state["digest"]):
+    if not _stands(tx, proposal, situation, execution.state["digest"]):
         return not_done(proposal, Outcome.FAILED, "changed", "it was changed since the question was asked")
     # A person has read it and said yes: from now on it is their word.
     return perform(tx, proposal, replace(situation, taint=CLEAN, confirmed=True), now)
 
 
-def _stands(tx: Transaction, proposal: Proposal, digest: str) -> bool:
+def _lesser(situation: Situation, other: Principal | None) -> Situation:
+    person = situation.principal
+    if person is None or other is None:
+        return situation
+    role = min(person.role, other.role, key=_RANKS.index)
+    return replace(situation, principal=replace(person, role=role))
+
+
+def _stands(tx: Transaction, proposal: Proposal, situation: Situation, digest: str) -> bool:
     """Whether what would be changed is still as it was shown."""
     try:
-        return _digest(changes_of(tx, proposal)) == digest
+        return _digest([*changes_of(tx, proposal, situation), *hidden_of(tx, proposal)]) == digest
     except UsageError:
         return False
 
@@ -183,7 +245,7 @@ def _digest(changes: list[str]) -> str:
 
 
 def _why(verdict: dict[str, Any]) -> str:
-    return "expired" if verdict.get("by") == "nobody" else "rejected"
+    return "expired" if verdict.get("by") == NOBODY else "rejected"
 
 
 def _by(tx: Transaction, verdict: dict[str, Any], said: str) -> str:

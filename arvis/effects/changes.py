@@ -1,72 +1,154 @@
-"""What a proposal would change, line by line, as a person is shown it before saying yes."""
+"""What a proposal would change, line by line, as a person is shown it before saying yes.
+
+The lines tell of what will be written, with everything that the tag leaves out, and not of what the tag says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from arvis.agents import roster
 from arvis.agents.asking import change, line
+from arvis.domain.agents import Agent, Binding
 from arvis.domain.effects import EffectKind, Proposal
-from arvis.domain.errors import NotFound
-from arvis.domain.schedules import ScheduleKind
-from arvis.effects.schedules import found_schedule
+from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.effects.agents import Plan, known_agent, plan_of
+from arvis.effects.clients import wanted_client
+from arvis.effects.report import LISTS
+from arvis.effects.schedules import found_schedule, wanted_changes, wanted_schedule
+from arvis.effects.situation import Situation
 from arvis.ports.store import Transaction
 
-_UPDATES = frozenset({EffectKind.UPDATE_AGENT, EffectKind.UPDATE_CRON, EffectKind.UPDATE_HEARTBEAT})
-_REMOVES = frozenset(
-    {EffectKind.PAUSE_AGENT, EffectKind.DELETE_AGENT, EffectKind.DELETE_CRON, EffectKind.DELETE_HEARTBEAT}
-)
-_OF_CRONS = frozenset({EffectKind.UPDATE_CRON, EffectKind.DELETE_CRON})
-_OF_AGENTS = frozenset({EffectKind.UPDATE_AGENT, EffectKind.PAUSE_AGENT, EffectKind.DELETE_AGENT})
+#: Of the prompt of what is to go, so many characters are shown.
+PROMPT_HEAD = 300
+
+_AGENT = ("slug", "name", "role", "description", "prompt", "model", "fallbacks", "tools")
+_SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
+
+_Lines = Callable[[Transaction, Proposal, Situation], list[str]]
 
 
-def changes_of(tx: Transaction, proposal: Proposal) -> list[str]:
+def changes_of(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
     """Every field that would be written, of an update with what stands there now; of what is to go, what it
-    is. Raises `UsageError` where there is no such thing."""
-    if proposal.kind in _UPDATES:
-        now = _present(tx, proposal)
-        return [change(name, now.get(name), value) for name, value in proposal.fields.items()]
-    if proposal.kind in _REMOVES:
-        return [line(name, value) for name, value in _present(tx, proposal).items() if value]
+    is. Raises `UsageError` for what cannot be done."""
+    if proposal.kind in LISTS:
+        return [line("shown in", _place(situation.address.platform, situation.address.channel))]
+    lines_of = _LINES.get(proposal.kind)
+    if lines_of is not None:
+        return lines_of(tx, proposal, situation)
     return [line(name, value) for name, value in proposal.fields.items()]
 
 
-def _present(tx: Transaction, proposal: Proposal) -> Mapping[str, Any]:
-    return _agent(tx, proposal.subject) if proposal.kind in _OF_AGENTS else _schedule(tx, proposal)
+def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
+    """What a person is not shown of what is to go, though the question is about all of it."""
+    lines_of = _LINES.get(proposal.kind)
+    if lines_of is _stopped_agent:
+        return [repr(known_agent(tx, proposal.subject))]
+    return [repr(_fields(_schedule(tx, proposal), _SCHEDULE))] if lines_of is _removed_schedule else []
 
 
-def _agent(tx: Transaction, slug: str) -> Mapping[str, Any]:
-    agent = tx.agents.by_slug(slug)
-    if agent is None:
-        raise NotFound("there is no such agent")
-    bindings = tx.agents.bindings(agent.id)
-    return {
-        "slug": agent.slug,
-        "name": agent.name,
-        "role": agent.role,
-        "description": agent.description,
-        "prompt": agent.prompt,
-        "model": agent.model,
-        "fallbacks": list(agent.fallbacks),
-        "tools": list(agent.tools),
-        "status": agent.status.value,
-        "channels": [f"{binding.platform} {binding.channel}" for binding in bindings],
-    }
+# -- agents ------------------------------------------------------------------------------------------------
 
 
-def _schedule(tx: Transaction, proposal: Proposal) -> Mapping[str, Any]:
-    kind = ScheduleKind.CRON if proposal.kind in _OF_CRONS else ScheduleKind.HEARTBEAT
-    schedule = found_schedule(tx, proposal, kind)
-    agent = tx.agents.get(schedule.agent_id)
-    return {
-        "agent": agent.slug if agent is not None else schedule.agent_id,
-        "name": schedule.name,
-        "schedule": schedule.schedule,
-        "timezone": schedule.timezone,
-        "prompt": schedule.prompt,
-        "platform": schedule.platform,
-        "channel": schedule.channel,
-        "script": schedule.script,
-        "missed": schedule.missed.value,
-        "enabled": schedule.enabled,
-    }
+def _new_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+    plan = plan_of(tx, proposal, situation.address)
+    return [*_all(_fields(plan.changed, _AGENT)), *_channels(plan)]
+
+
+def _changed_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+    plan = plan_of(tx, proposal, situation.address)
+    changed = plan.changed
+    lines = [change(name, getattr(plan.agent, name), getattr(changed, name)) for name in plan.changes]
+    if plan.status is not None:
+        lines.append(change("status", plan.agent.status.value, plan.status.value))
+    return lines + _channels(plan)
+
+
+def _channels(plan: Plan) -> list[str]:
+    """None that it has is taken from it."""
+    return [line("channels, one more", _bound(place)) for place in plan.places]
+
+
+def _stopped_agent(tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+    agent = known_agent(tx, proposal.subject)
+    channels = [_place(each.platform, each.channel) for each in tx.agents.bindings(agent.id)]
+    return _all({"slug": agent.slug, "name": agent.name, "channels": channels}) + _head(agent.prompt)
+
+
+# -- schedules and clients ---------------------------------------------------------------------------------
+
+
+def _new_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+    """The agent may be one that the same answer asks for, and that is not there yet."""
+    wanted = wanted_schedule(proposal, situation)
+    agent = roster.find(tx, wanted.agent_id)
+    return _all({"agent": agent.slug if agent is not None else wanted.agent_id, **_fields(wanted, _SCHEDULE)})
+
+
+def _changed_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
+    known = _schedule(tx, proposal)
+    wanted = wanted_changes(proposal, situation)
+    return [change(name, getattr(known, name), value) for name, value in wanted.items() if name in _SCHEDULE]
+
+
+def _removed_schedule(tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+    known = _schedule(tx, proposal)
+    agent = tx.agents.get(known.agent_id)
+    shown = {"agent": agent.slug if agent is not None else known.agent_id, **_fields(known, _SCHEDULE)}
+    return _all({name: value for name, value in shown.items() if name not in {"prompt", "script"}}) + _head(
+        known.prompt
+    )
+
+
+def _schedule(tx: Transaction, proposal: Proposal) -> Schedule:
+    crons = {EffectKind.UPDATE_CRON, EffectKind.DELETE_CRON}
+    return found_schedule(tx, proposal, ScheduleKind.CRON if proposal.kind in crons else ScheduleKind.HEARTBEAT)
+
+
+def _new_client(_tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
+    client = wanted_client(proposal)
+    return _all({"name": client.name, "plan": client.plan.value, "notes": client.notes})
+
+
+_LINES: Mapping[EffectKind, _Lines] = {
+    EffectKind.CREATE_AGENT: _new_agent,
+    EffectKind.UPDATE_AGENT: _changed_agent,
+    EffectKind.PAUSE_AGENT: _stopped_agent,
+    EffectKind.DELETE_AGENT: _stopped_agent,
+    EffectKind.CREATE_CRON: _new_schedule,
+    EffectKind.CREATE_HEARTBEAT: _new_schedule,
+    EffectKind.UPDATE_CRON: _changed_schedule,
+    EffectKind.UPDATE_HEARTBEAT: _changed_schedule,
+    EffectKind.DELETE_CRON: _removed_schedule,
+    EffectKind.DELETE_HEARTBEAT: _removed_schedule,
+    EffectKind.CREATE_CLIENT: _new_client,
+}
+
+
+# -- lines -------------------------------------------------------------------------------------------------
+
+
+def _fields(holder: Agent | Schedule, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(holder, name) for name in names}
+
+
+def _all(shown: Mapping[str, Any]) -> list[str]:
+    """What is empty is left out; what is off is not."""
+    return [line(name, value) for name, value in shown.items() if value or value is False]
+
+
+def _head(prompt: str) -> list[str]:
+    if not prompt:
+        return []
+    if len(prompt) <= PROMPT_HEAD:
+        return [line("prompt", prompt)]
+    return [line(f"prompt, the first {PROMPT_HEAD} of {len(prompt)} characters", prompt[:PROMPT_HEAD])]
+
+
+def _bound(binding: Binding) -> str:
+    return f"{_place(binding.platform, binding.channel)} ({binding.permission})"
+
+
+def _place(platform: str, channel: str) -> str:
+    return f"{platform} {channel}"

@@ -15,14 +15,16 @@ LONGEST_NAME = 100
 LISTED = 50
 
 
-def apply_client(tx: Transaction, proposal: Proposal, _situation: Situation, now: int) -> EffectResult:
+def apply_client(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> EffectResult:
     if proposal.kind is EffectKind.LIST_CLIENTS:
         return done(proposal, _listed(tx))
-    made = billing.add_client(tx, _client(proposal), now)
+    by = situation.principal.id if situation.principal is not None else None
+    made = billing.add_client(tx, wanted_client(proposal), now, by=by)
     return done(proposal, f"created the client {quoted(made.name)} ({made.plan})")
 
 
-def _client(proposal: Proposal) -> Client:
+def wanted_client(proposal: Proposal) -> Client:
+    """The one that a tag asks for, with what it leaves out."""
     fields = proposal.fields
     name, slug = str(fields.get("name", "")).strip(), str(fields.get("slug", "")).strip()
     if not (0 < len(name) <= LONGEST_NAME and name.isprintable()):

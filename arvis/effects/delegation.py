@@ -19,7 +19,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address
 from arvis.domain.taint import Label, Taint
-from arvis.effects.lineage import Lineage, lineage_of, room_below
+from arvis.effects.lineage import Lineage, lineage_of, room_below, standing_of
 from arvis.effects.situation import Limits, Situation
 from arvis.effects.words import done, quoted
 from arvis.ports.changes import Delegation
@@ -96,12 +96,18 @@ def on_turn_end(tx: Transaction, execution: Execution, reply: str, taint: Taint,
 def _begin(tx: Transaction, step: _Step, text: str, now: int) -> None:
     depth, path = step.lineage.depth + 1, (*step.lineage.path, step.target.id)
     talk = tx.conversations.get(step.parent.state["conversation"])
+    lineage = {
+        "root": step.lineage.root_id,
+        "parent": step.parent.id,
+        "report": step.wants_report,
+        "standing": standing_of(step.parent),
+    }
     task = Task(
         speaker=step.speaker,
         text=text,
         principal_id=step.principal_id,
         taint=step.taint | {Label.AGENTS},
-        lineage={"root": step.lineage.root_id, "parent": step.parent.id, "report": step.wants_report},
+        lineage=lineage,
         route=step.kind,
         direct=talk is not None and talk.direct,
     )

@@ -57,10 +57,10 @@ RULES = {
     EffectKind.UPDATE_HEARTBEAT: Rule(True, _OPERATORS, _TAINTED),
     EffectKind.DELETE_HEARTBEAT: Rule(True, _OPERATORS, _ALWAYS),
     EffectKind.CREATE_CLIENT: Rule(True, _OWNERS, _TAINTED),
-    EffectKind.LIST_AGENTS: Rule(True, _OPERATORS, _NEVER),
-    EffectKind.LIST_CRONS: Rule(True, _OPERATORS, _NEVER),
-    EffectKind.LIST_HEARTBEATS: Rule(True, _OPERATORS, _NEVER),
-    EffectKind.LIST_CLIENTS: Rule(True, _OWNERS, _NEVER),
+    EffectKind.LIST_AGENTS: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.LIST_CRONS: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.LIST_HEARTBEATS: Rule(True, _OPERATORS, _TAINTED),
+    EffectKind.LIST_CLIENTS: Rule(True, _OWNERS, _TAINTED),
 }
 
 _CHANGES_AGENT = frozenset({EffectKind.UPDATE_AGENT, EffectKind.PAUSE_AGENT, EffectKind.DELETE_AGENT})

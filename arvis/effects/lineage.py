@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.effects import EffectKind, Outcome
+from arvis.domain.executions import Execution
+from arvis.domain.messages import Sender
 from arvis.effects.situation import Situation
 from arvis.effects.verdict import ALLOWED, Verdict, refused
 from arvis.ports.store import Transaction
+from arvis.routing import may_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
         yield refused("self", "an agent gives no task to itself")
     if target.id in lineage.path:
         yield refused("cycle", "that agent is waiting further up")
-    if not _may_reach(target, situation):
+    if not _may_reach(tx, target, situation):
         yield refused("not_allowed", "this person may not reach that agent")
     if lineage.depth >= limits.delegation_depth:
         yield refused("too_deep", f"tasks are handed on {limits.delegation_depth} times at most")
@@ -59,17 +63,30 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
         yield refused("too_many_jobs", f"one question leads to {limits.delegation_jobs} tasks at most")
 
 
-def _may_reach(target: Agent, situation: Situation) -> bool:
-    """Rights only shrink: nobody reaches through an agent what is closed to them, nor tools that this agent lacks; but
-    whoever runs the house reaches every agent."""
+def _may_reach(tx: Transaction, target: Agent, situation: Situation) -> bool:
+    """Rights only shrink: nobody reaches through an agent what is closed to them in this place, nor tools that this agent
+    lacks; but whoever runs the house reaches every agent."""
     if situation.trusted:
         return True
-    if target.is_conductor:
-        return False
-    user_id = situation.principal.user_id if situation.principal is not None else None
-    if target.allow_users and user_id not in target.allow_users:
+    if target.is_conductor or not may_call(tx, _asker(situation), target, situation.address):
         return False
     return HARMLESS_TOOLS.union(situation.agent.tools).issuperset(target.tools)
+
+
+def standing_of(execution: Execution) -> dict[str, Any]:
+    """What limits whom a turn acts for, besides the role: it is kept with the turn that they asked for, and with the
+    tasks that follow from it."""
+    state = execution.state
+    kept = state.get("lineage", {}).get("standing", state)
+    return {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
+
+
+def _asker(situation: Situation) -> Sender:
+    """Whom the turn acts for, as one who would write here themselves."""
+    standing, person = standing_of(situation.execution), situation.principal
+    reach = tuple(standing["reach"]) if standing["reach"] is not None else None
+    user_id, name = (person.user_id, person.name) if person is not None else ("", "")
+    return Sender(user_id, name, paired=standing["paired"], agents=reach)
 
 
 def _given(tx: Transaction, situation: Situation) -> int:

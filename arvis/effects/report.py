@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from arvis.domain.effects import EffectKind, EffectResult, Outcome
 from arvis.domain.markup import escape
 
-_LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
+#: So many things of one outcome are told one by one.
+TOLD = 10
+
+LISTS = frozenset({EffectKind.LIST_AGENTS, EffectKind.LIST_CRONS, EffectKind.LIST_HEARTBEATS, EffectKind.LIST_CLIENTS})
 
 
 def report(results: Sequence[EffectResult]) -> str:
@@ -26,8 +29,9 @@ def report(results: Sequence[EffectResult]) -> str:
 
 def _part(head: str, results: Iterable[EffectResult], *outcomes: Outcome) -> str:
     reports = [result.report.rstrip(".") for result in results if result.outcome in outcomes]
-    return f"{head}: {'; '.join(reports)}." if reports else ""
+    more = [f"and {len(reports) - TOLD} more"] if len(reports) > TOLD else []
+    return f"{head}: {'; '.join([*reports[:TOLD], *more])}." if reports else ""
 
 
 def _is_list(result: EffectResult) -> bool:
-    return result.proposal.kind in _LISTS and result.outcome is Outcome.DONE
+    return result.proposal.kind in LISTS and result.outcome is Outcome.DONE

@@ -48,12 +48,21 @@ def apply_schedule(
     if kind in _UPDATE:
         return _update(tx, proposal, situation, rules, now)
     if kind in _DELETE:
-        gone = timetable.remove_schedule(tx, found_schedule(tx, proposal, _DELETE[kind]).id)
+        known = found_schedule(tx, proposal, _DELETE[kind])
+        gone = timetable.remove_schedule(tx, known.id, now, by=_author(situation))
         return done(proposal, f"deleted the {gone.kind} {quoted(gone.name)}")
     return done(proposal, _listed(tx, _LIST[kind], rules, now))
 
 
 def _create(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
+    wanted = wanted_schedule(proposal, situation)
+    made = timetable.add_schedule(tx, wanted, rules, now)
+    shown = f"{made.kind} {quoted(made.name)} for {quoted(wanted.agent_id)}"
+    return done(proposal, f"created the {shown}{_next(tx, made, rules, now)}")
+
+
+def wanted_schedule(proposal: Proposal, situation: Situation) -> Schedule:
+    """The one that a tag asks for, with what it leaves out; its `agent_id` is the agent as the tag names it."""
     kind, fields = _CREATE[proposal.kind], _known(proposal.fields)
     agent = str(fields.get("agent") or "").strip()
     if not agent:
@@ -64,19 +73,24 @@ def _create(tx: Transaction, proposal: Proposal, situation: Situation, rules: Ru
     blank = Schedule(
         id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=None, prompt="",
         platform=place.platform, connector=place.connector, channel=place.channel, script=None, missed=Missed.ONCE,
-        enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=now, updated_at=now,
+        enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0, updated_at=0,
     )  # fmt: skip
-    made = timetable.add_schedule(tx, timetable.with_changes(blank, given), rules, now)
-    return done(proposal, f"created the {kind} {quoted(made.name)} for {quoted(agent)}{_next(tx, made, rules, now)}")
+    return timetable.with_changes(blank, given)
 
 
 def _update(tx: Transaction, proposal: Proposal, situation: Situation, rules: Rules, now: int) -> EffectResult:
-    known, fields = found_schedule(tx, proposal, _UPDATE[proposal.kind]), _known(proposal.fields)
-    changes = _changes(fields, situation.address)
-    if not changes:
-        raise Unprocessable("nothing in it says what to change", fix="Name what shall be otherwise.")
+    known = found_schedule(tx, proposal, _UPDATE[proposal.kind])
+    changes = wanted_changes(proposal, situation)
     changed = timetable.change_schedule(tx, known.id, changes, rules, now, by=_author(situation))
     return done(proposal, f"changed the {changed.kind} {quoted(changed.name)}{_next(tx, changed, rules, now)}")
+
+
+def wanted_changes(proposal: Proposal, situation: Situation) -> dict[str, Any]:
+    """What a tag changes, by the fields of `Schedule`; at least one thing."""
+    changes = _changes(_known(proposal.fields), situation.address)
+    if not changes:
+        raise Unprocessable("nothing in it says what to change", fix="Name what shall be otherwise.")
+    return changes
 
 
 def _author(situation: Situation) -> str | None:

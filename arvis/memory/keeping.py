@@ -31,7 +31,9 @@ ARVIS = "arvis"
 
 _SURE = 1000
 
-#: Facts that share words with a new one: looked up, and compared letter by letter, which is dear.
+#: Facts that share words with a new one: by so many of its words, looked up, and compared letter by letter. All of it is
+#: dear, and the transaction waits.
+_WORDS = 8
 _LOOKED_UP = 20
 _COMPARED = 5
 
@@ -129,7 +131,9 @@ def put_state(tx: Transaction, state: State) -> State | Refused:
 def _akin(tx: Transaction, new: NewFact) -> Sequence[Fact]:
     """The facts that may be about the same, found by their words, and the very same text in any case."""
     same = tx.facts.same(new.agent_id, new.scope, new.content)
-    found = tx.facts.search(new.agent_id, [new.scope], asked_words(new.content), _LOOKED_UP)
+    # Long words are rarer.
+    words = sorted(asked_words(new.content), key=len, reverse=True)[:_WORDS]
+    found = tx.facts.search(new.agent_id, [new.scope], words, _LOOKED_UP)
     return list({fact.id: fact for fact in (*same, *found)}.values())
 
 

@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from arvis.domain.words import words_of
 
@@ -119,10 +118,16 @@ def distance(one: str, other: str, *, most: int = _LONG) -> int:
 
 def _what_differs(one: str, other: str) -> tuple[str, str]:
     """Without the letters that both begin and end with."""
-    start = len(commonprefix((one, other)))
+    start = _equal_letters(one, other)
     one, other = one[start:], other[start:]
-    end = len(commonprefix((one[::-1], other[::-1])))
+    end = _equal_letters(one[::-1], other[::-1])
     return one[: len(one) - end], other[: len(other) - end]
+
+
+def _equal_letters(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (letter, counterpart) in pairs if letter != counterpart), min(len(one), len(other)))
 
 
 def _mostly_the_same_words(new: frozenset[str], old: frozenset[str]) -> bool:

@@ -52,7 +52,7 @@ def recall(
     sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
     return Recall(
         sticky=sticky,
-        facts=_others(tx, agent_id, scopes, private, text, now, rules=len(rules)),
+        facts=_others(tx, agent_id, scopes, text, now, private=private, rules=len(rules)),
         states=known,
         left_out=len(rules) - len(sticky) + len(states) - len(known),
     )
@@ -67,10 +67,10 @@ def _others(
     tx: Transaction,
     agent_id: str,
     scopes: Sequence[str],
-    private: frozenset[str],
     text: str,
     now: int,
     *,
+    private: frozenset[str],
     rules: int,
 ) -> tuple[Fact, ...]:
     """What holds words of the text first, then what is trusted most and was used last."""
@@ -87,7 +87,9 @@ def _others(
 
 def _newest_rules(rules: Sequence[Fact], scopes: Sequence[str]) -> tuple[Fact, ...]:
     """In the order of the scopes, so that what holds everywhere is the last to go when a prompt is short of room, too."""
-    newest = [sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes]
+    newest = [
+        sorted((fact for fact in rules if fact.scope == scope), key=lambda fact: -fact.number) for scope in scopes
+    ]
     counts = _shared_out([[len(fact.content) for fact in of_scope] for of_scope in newest], MOST_STICKY)
     return tuple(fact for of_scope, count in zip(newest, counts, strict=True) for fact in reversed(of_scope[:count]))
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 _MOST = 200
 
 
+def whole(text: str) -> str:
+    """All of it on one line. What people would not see is spelt out, by the number of the character."""
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in line)
+
+
 def brief(text: str, most: int = _MOST) -> str:
     """On one line, at most so many letters, without control characters."""
     line = " ".join(text.split())

@@ -1,13 +1,14 @@
-"""The repositories of what models changed, and of what is to happen later: audit, schedules, delegations."""
+"""The repositories of what models changed, and of what is to happen later: audit, versions, schedules, delegations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from arvis.domain.effects import AuditEntry, EffectKind
 from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.domain.versions import Version, Versioned
 from arvis.ports.pages import Page
 
 
@@ -20,6 +21,25 @@ class Audit(Protocol):
 
     def count(self, principal_id: str, kind: EffectKind, since: int) -> int:
         """How many effects of this kind were done for this person since a time."""
+        ...
+
+
+class Versions(Protocol):
+    def keep(
+        self,
+        kind: Versioned,
+        row_id: str,
+        data: Mapping[str, Any] | None,
+        by_id: str | None,
+        now: int,
+        *,
+        before: Mapping[str, Any] | None,
+    ) -> None:
+        """Keep how a row is now, and how it was `before` where nothing is kept of it yet. None: there is no such row."""
+        ...
+
+    def newest(self, kind: Versioned, row_id: str, limit: int) -> Sequence[Version]:
+        """The newest first; none where nothing was ever changed."""
         ...
 
 

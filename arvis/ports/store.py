@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from arvis.ports.changes import Audit, Delegations, Schedules
+from arvis.ports.changes import Audit, Delegations, Schedules, Versions
 from arvis.ports.compactions import Calibrations, Compactions
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
@@ -89,6 +89,8 @@ class Transaction(Protocol):
     def schedules(self) -> Schedules: ...
     @property
     def delegations(self) -> Delegations: ...
+    @property
+    def versions(self) -> Versions: ...
     @property
     def skills(self) -> Skills: ...
 

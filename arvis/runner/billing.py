@@ -1,11 +1,14 @@
 """What clients are charged, and what the owner enters for them (behaviour.md 1.17).
 
-Scripts over a transaction. Whatever moves a balance is a line of `charges`, written in the same commit.
+Scripts over a transaction. Whatever moves a balance is a line of `charges`, written in the same commit. Each change of a
+client leaves a version behind, so that it can be undone; balances, charges and channels are no part of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution
@@ -16,11 +19,18 @@ from arvis.domain.money import (
     ChargeType,
     Client,
     ClientChannel,
+    ClientPlan,
     ClientStatus,
     Pot,
 )
+from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
 from arvis.runner.budget import client_of
+
+#: What people change in a client, and what its versions hold.
+_KEPT = (
+    "name", "plan", "status", "price_per_task", "monthly_fee", "token_factor_milli", "monthly_limit", "notes",
+)  # fmt: skip
 
 #: How a line begins that somebody enters: what was paid is paid.
 _FIRST_STATUS = {ChargeType.PAYMENT: ChargeStatus.PAID, ChargeType.ADJUSTMENT: ChargeStatus.APPROVED}
@@ -74,15 +84,16 @@ def judge_charge(tx: Transaction, client_id: str, charge_id: str, status: Charge
         raise NotFound("There is no such charge of this client.", fix="Look it up in the list of the client's charges.")
 
 
-def add_client(tx: Transaction, client: Client, now: int) -> Client:
-    """Make a client; its id and times are given here."""
+def add_client(tx: Transaction, client: Client, now: int, *, by: str | None = None) -> Client:
+    """Make a client; its id and times are given here. `by` is the id of the principal who makes it."""
     made = replace(client, id=tx.new_id(), created_at=now, updated_at=now)
     if not tx.clients.add(made):
         raise _taken(client.name)
+    tx.versions.keep(Versioned.CLIENT, made.id, _data_of(made), by, now, before=None)
     return made
 
 
-def change_client(tx: Transaction, changed: Client, now: int) -> Client:
+def change_client(tx: Transaction, changed: Client, now: int, *, by: str | None = None) -> Client:
     """Write back everything but the balance, which only charges move."""
     known = _known(tx, changed.id)
     namesake = tx.clients.by_name(changed.name)
@@ -90,7 +101,26 @@ def change_client(tx: Transaction, changed: Client, now: int) -> Client:
         raise _taken(changed.name)
     changed = replace(changed, balance=known.balance, created_at=known.created_at, updated_at=now)
     tx.clients.update(changed)
+    if _data_of(changed) != _data_of(known):
+        tx.versions.keep(Versioned.CLIENT, known.id, _data_of(changed), by, now, before=_data_of(known))
     return changed
+
+
+def undo_client(tx: Transaction, client_id: str, now: int, *, by: str | None) -> Client:
+    """Back to the version before, as a new version; a second time it undoes the undoing. One that had just been made is
+    archived, because its charges and channels stay. Raises `Conflict` where its old name is another one's by now."""
+    known = _known(tx, client_id)
+    before = version_before(tx.versions.newest(Versioned.CLIENT, known.id, 2)).data
+    wanted = replace(known, status=ClientStatus.ARCHIVED) if before is None else _with_data(known, before)
+    return change_client(tx, wanted, now, by=by)
+
+
+def _data_of(client: Client) -> dict[str, Any]:
+    return {name: getattr(client, name) for name in _KEPT}
+
+
+def _with_data(client: Client, data: Mapping[str, Any]) -> Client:
+    return replace(client, **{**data, "plan": ClientPlan(data["plan"]), "status": ClientStatus(data["status"])})
 
 
 def bind_channel(tx: Transaction, client_id: str, channel: ClientChannel, now: int) -> None:

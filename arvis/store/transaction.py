@@ -19,6 +19,7 @@ from arvis.store.session import Session
 from arvis.store.skills import SqlSkills
 from arvis.store.timeline import SqlTimeline
 from arvis.store.variables import SqlVariables
+from arvis.store.versions import SqlVersions
 
 
 class SqlTransaction:
@@ -51,6 +52,7 @@ class SqlTransaction:
         self.audit = SqlAudit(session)
         self.schedules = SqlSchedules(session)
         self.delegations = SqlDelegations(session)
+        self.versions = SqlVersions(session)
         self.skills = SqlSkills(session)
 
     def new_id(self) -> str:

@@ -6,7 +6,7 @@ written by no tag at all (reliability.md T7).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -81,6 +81,8 @@ _OTHER_NAMES = {
 }
 
 _LONGEST_QUOTE = 40
+#: So many problems of one tag are told, in so many characters together.
+_TOLD, _LONGEST_PROBLEM = 3, 300
 
 #: Who may do what is no matter of tags; named here so that they end a nested block like any other key.
 _RIGHTS = frozenset({"allow_users", "owner", "owners", "permissions", "paired", "principal"})
@@ -98,7 +100,14 @@ def read_conductor(tag: Tag, ordinal: int) -> Proposal:
     if str(fields.get("role")).casefold() == CONDUCTOR:
         problems.append("no tag makes a conductor")
     name = subject or str(fields.get("slug") or fields.get("name") or "")
-    return Proposal(ordinal, kind, name, fields, "; ".join(problems) or None)
+    return Proposal(ordinal, kind, name, fields, _told(problems))
+
+
+def _told(problems: Sequence[str]) -> str | None:
+    """The first of them: whoever mends these sees the others then."""
+    told = "; ".join(problems[:_TOLD])
+    more = f"; and {len(problems) - _TOLD} more" if len(problems) > _TOLD else ""
+    return f"{told[: _LONGEST_PROBLEM - len(more)]}{more}" or None
 
 
 def _read(block: Block, types: Mapping[str, _Type]) -> tuple[dict[str, Any], list[str]]:

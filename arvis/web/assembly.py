@@ -135,7 +135,9 @@ class Assembly:
 
     def _money(self) -> list[Endpoint]:
         around = self._around
-        clients = ClientRoutes(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
+        clients = ClientRoutes(
+            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, zone=around.zone
+        )
         usage = UsageRoutes(insights=around.insights, clock=around.clock, zone=around.zone)
         return [*usage.endpoints(), *clients.endpoints()]
 

@@ -35,6 +35,7 @@ from arvis.web.billing_shapes import (
 )
 from arvis.web.bodies import unusable
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.gate import Gate
 from arvis.web.identity import OPERATE, OWN
 from arvis.web.schemas import LABEL, OK, STRING, listing
 from arvis.web.views import page_view
@@ -46,9 +47,10 @@ _ONE = "/api/clients/{client}"
 class ClientRoutes:
     """`zone` is the one whose months count."""
 
-    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
+    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, zone: str) -> None:
         self._insights = insights
         self._store = store
+        self._gate = gate
         self._clock = clock
         self._zone = zone
 
@@ -61,6 +63,7 @@ class ClientRoutes:
             Endpoint("POST", _ALL, "Make a client", OWN, self._add, made, body=NEW_CLIENT),
             Endpoint("GET", _ONE, "One client with its channels", OPERATE, self._show, shown),
             Endpoint("PATCH", _ONE, "Change what the body names", OWN, self._change, shown, body=CHANGED_CLIENT),
+            Endpoint("POST", f"{_ONE}/undo", "Back to the version before", OWN, self._undo, shown),
             *self._channel_endpoints(),
             *self._charge_endpoints(),
         ]
@@ -109,7 +112,7 @@ class ClientRoutes:
         wanted = changed_client(Client("", ""), fields)
         if not wanted.name:
             raise unusable("name", "is missing")
-        made = await self._store.write(billing.add_client, wanted, self._clock.now())
+        made = await self._store.write(billing.add_client, wanted, self._clock.now(), by=await self._by(call))
         return await self._shown(made.id, status=201)
 
     async def _show(self, call: Call) -> Response:
@@ -118,8 +121,13 @@ class ClientRoutes:
     async def _change(self, call: Call) -> Response:
         known = await self._client(call)
         wanted = changed_client(known, await call.fields())
-        await self._store.write(billing.change_client, wanted, self._clock.now())
+        await self._store.write(billing.change_client, wanted, self._clock.now(), by=await self._by(call))
         return await self._shown(known.id)
+
+    async def _undo(self, call: Call) -> Response:
+        by = await self._by(call)
+        back = await self._store.write(billing.undo_client, call.id("client"), self._clock.now(), by=by)
+        return await self._shown(back.id)
 
     async def _bind(self, call: Call) -> Response:
         channel = channel_of(await call.fields())
@@ -177,6 +185,9 @@ class ClientRoutes:
                 "`month` must be a month such as 2026-11.", fix="GET /openapi.json describes every parameter."
             )
         return max(0, start_of_day(first, self._zone)), max(0, start_of_day(first_of_next_month(first), self._zone))
+
+    async def _by(self, call: Call) -> str:
+        return (await self._gate.principal(self._gate.sender(call.identity))).id
 
     async def _client(self, call: Call) -> Client:
         client = await self._insights.client(call.id("client"))

@@ -70,6 +70,7 @@ NEW_SCHEDULE = record(
     required=("kind", "agent", "schedule", "platform", "channelId"),
 )
 CHANGED_SCHEDULE = record(_WRITABLE, required=())
+UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
 
 #: Fields of a body by those of a `Schedule`.
 _TEXTS = {"name": "name", "schedule": "schedule", "prompt": "prompt", "platform": "platform", "channelId": "channel"}
@@ -94,7 +95,8 @@ class ScheduleRoutes:
             Endpoint("POST", all_, "Make a cron or heartbeat", OPERATE, self._add, made, body=NEW_SCHEDULE),
             Endpoint("GET", one, "One with the next five times", OPERATE, self._show, shown),
             Endpoint("PATCH", one, "Change what the body names", OPERATE, self._change, shown, body=CHANGED_SCHEDULE),
-            Endpoint("DELETE", one, "Remove one", OPERATE, self._remove, {200: OK}),
+            Endpoint("DELETE", one, "Remove one; undo brings it back", OPERATE, self._remove, {200: OK}),
+            Endpoint("POST", f"{one}/undo", "Back to the version before", OPERATE, self._undo, {200: UNDONE}),
         ]
 
     async def _list(self, call: Call) -> Response:
@@ -142,13 +144,24 @@ class ScheduleRoutes:
         return await self._shown(changed.id)
 
     async def _remove(self, call: Call) -> Response:
-        await self._store.write(timetable.remove_schedule, call.id("schedule"))
+        by = await self._person(call)
+        await self._store.write(timetable.remove_schedule, call.id("schedule"), self._clock.now(), by=by)
         return answer({"ok": True})
 
+    async def _undo(self, call: Call) -> Response:
+        by = await self._person(call)
+        back = await self._store.write(
+            timetable.undo_schedule, call.id("schedule"), self._rules, self._clock.now(), by=by
+        )
+        return answer({"schedule": None if back is None else await self._detail(back.id)})
+
     async def _shown(self, schedule_id: str, *, status: int = 200) -> Response:
+        return answer(await self._detail(schedule_id), status)
+
+    async def _detail(self, schedule_id: str) -> dict[str, Any]:
         schedule, agent, times = await self._store.read(_look, schedule_id, self._rules, self._clock.now())
         agents = {agent.id: agent.slug} if agent is not None else {}
-        return answer({**_view(schedule, agents), "nextRuns": times}, status)
+        return {**_view(schedule, agents), "nextRuns": times}
 
     async def _person(self, call: Call) -> str:
         """Whom it acts for."""

@@ -62,5 +62,8 @@ def test_a_client_from_the_first_day_to_the_payment(daemon: Daemon) -> None:
     assert (shown["balanceUsd"], shown["summary"]["chargedUsd"], shown["summary"]["paidUsd"]) == (16, 4, 20)
     assert "an advance" in out(daemon, "clients", "show", client)
     assert "$16.00" in out(daemon, "clients", "list")
+    assert "ACME is as it was before: prepaid, archived" in out(daemon, "clients", "undo", client)
+    undone = told(daemon, "clients", "undo", client)
+    assert (undone["status"], undone["balanceUsd"], len(undone["channels"])) == ("active", 16, 1)
     assert daemon.arvis("clients", "add", "Bolt", "--channel", "hall").returncode == 2
     assert daemon.arvis("clients", "show", "none").returncode == 1

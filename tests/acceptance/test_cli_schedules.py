@@ -45,6 +45,8 @@ def test_a_schedule_from_its_making_to_its_end(daemon: Daemon, tmp_path: Path) -
     beat = ("schedules", "create", "helper", "every 5s", "--heartbeat", "--to", "web:hall", "--script", str(script))
     assert told(daemon, *beat)["script"]["template"] == "x"
     assert "is deleted" in out(daemon, "schedules", "delete", schedule)
+    assert "The cron report is as it was before" in out(daemon, "schedules", "undo", schedule)
+    assert "is gone" in out(daemon, "schedules", "undo", schedule)
 
 
 def test_wrong_use_is_explained(daemon: Daemon) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -149,6 +150,45 @@ async def test_where_everything_is_a_rule_there_is_no_room(either_store: Store) 
         return remember(tx, told("one more"), by_id="ann", now=NOW)
 
     assert isinstance(await either_store.write(script), Refused)
+
+
+async def test_what_is_tainted_takes_the_room_of_nothing_that_is_vouched_for(either_store: Store) -> None:
+    def script(tx: Transaction) -> list[Fact]:
+        clean = [tx.facts.add(told(f"word{number}"), NOW) for number in range(MOST_FACTS - 1)]
+        return [*clean, tell(tx, told("from a page", taint=TOOLS)).fact]
+
+    *clean, tainted = await either_store.write(script)
+    other = (await either_store.write(tell, told("from another one", taint=TOOLS), NOW + 1)).fact
+    assert (await either_store.read(known, tainted)).status is FactStatus.FADED
+    await either_store.write(confirm, other.id, by_id="owner", now=NOW)
+    refused = await either_store.write(remember, told("a third page", taint=TOOLS), by_id="ann", now=NOW)
+    assert isinstance(refused, Refused)
+    assert await either_store.read(contents) == [*(fact.content for fact in clean), "from another one"]
+
+
+async def test_a_full_memory_is_looked_through_in_no_time(either_store: Store) -> None:
+    """A reply may hold twenty notes, and everybody waits for the transaction that keeps them."""
+
+    def text(number: int) -> str:
+        words = [f"w{number * place % 2003}x" for place in range(1, 9)]
+        return " ".join([*words[:4], "ab cd ef gh " * 36, *words[4:]])
+
+    def script(tx: Transaction) -> tuple[float, Kept]:
+        for number in range(1, MOST_FACTS):
+            tx.facts.add(told(text(number)), NOW)
+        begun = time.thread_time()
+        for number in range(1000, 1020):
+            tell(tx, told(text(number)))
+        return time.thread_time() - begun, tell(tx, told(text(1019))).kind
+
+    seconds, again = await either_store.write(script)
+    assert seconds < 0.5, "it took 4.4 s, and takes 0.1 s"
+    assert again is Kept.REFRESHED
+
+
+async def test_the_same_text_without_words_is_known(either_store: Store) -> None:
+    first, again = await either_store.write(tell_all, told("!?"), told("!?"))
+    assert (first.kind, again.kind) == (Kept.ADDED, Kept.REFRESHED)
 
 
 # -- taint (reliability.md T8) --------------------------------------------------------------------------------

@@ -109,6 +109,49 @@ async def test_rules_are_all_told_within_bounds_and_take_no_place_of_others(eith
     assert sum(len(fact.content) for fact in (await recalled(either_store, (ANN,))).sticky) <= 8000
 
 
+@pytest.mark.parametrize("size", [0, 1990])
+async def test_what_people_tell_pushes_out_nothing_that_holds_everywhere(either_store: Store, size: int) -> None:
+    room = room_scope(HALL)
+
+    def script(tx: Transaction) -> None:
+        for scope, count in ((EVERYWHERE, 2), (room, 30), (ANN, 60)):
+            for number in range(count):
+                rule = f"{scope} {number} ".ljust(size, "x")
+                tx.facts.add(told(rule, scope=scope, category=Category.STICKY), NOW)
+                put_state(tx, State(AGENT.id, scope, f"{number}", rule, CLEAN, "ann", "m", NOW + number))
+
+    await either_store.write(script)
+    found = await either_store.read(recall, AGENT.id, scopes_of(HALL, "ann"), "", NOW)
+    rules = [fact.scope for fact in found.sticky]
+    assert [rules.count(scope) for scope in (EVERYWHERE, room, ANN)] == ([2, 1, 1] if size else [2, 30, 18])
+    assert rules == sorted(rules, key=[EVERYWHERE, room, ANN].index), "a prompt that is short of room drops the last"
+    states = [state.scope for state in found.states]
+    assert [states.count(scope) for scope in (EVERYWHERE, room, ANN)] == ([2, 1, 1] if size else [2, 30, 18])
+    assert found.left_out == 2 * (92 - len(rules))
+
+
+async def test_what_a_person_says_between_two_stays_out_of_a_group(either_store: Store) -> None:
+    def script(tx: Transaction) -> None:
+        for category in Category:
+            tell(tx, told(f"secret of {category}", category=category))
+        for number in range(30):
+            tx.facts.add(told(f"secret {number}", category=Category.IMPORTANT_EVENT), NOW)
+        tell(tx, told("the secret of the hall", scope=room_scope(HALL), category=Category.STICKY))
+        tell(tx, told("tea is served at five", scope=room_scope(HALL)))
+        put_state(tx, State(AGENT.id, ANN, "mood", "low", CLEAN, "ann", "m", NOW))
+
+    await either_store.write(script)
+    scopes = scopes_of(HALL, "ann")
+    for words in ("secret", ""):
+        found = await either_store.read(recall, AGENT.id, scopes, words, NOW, among_others=True)
+        assert [fact.content for fact in found.sticky] == ["the secret of the hall"]
+        assert [fact.content for fact in found.facts] == ["secret of user_preference", "tea is served at five"]
+        assert (found.states, found.left_out) == ((), 0)
+    alone = await either_store.read(recall, AGENT.id, scopes, "secret", NOW)
+    assert len(alone.sticky) == 2
+    assert alone.states
+
+
 async def test_what_is_over_is_not_recalled(either_store: Store) -> None:
     def script(tx: Transaction) -> None:
         for category in (Category.STICKY, PREFERENCE):

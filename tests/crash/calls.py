@@ -18,8 +18,9 @@ RECOVERED_WITHIN = 2.0
 
 
 def a_prompt_holds_the_earlier_answers(history: History) -> Found:
-    """In order, each behind the messages that it answers, and without a gap up to the newest. Who slept may ask what
-    another has answered by then; it can commit nothing."""
+    """In order, each behind the messages that it answers, and without a gap up to the newest; once some are summed up,
+    all of them, in the summary or behind it. Who slept may ask what another has answered by then; it can commit
+    nothing."""
     for channel in history.channels():
         transcript = [(tokens_in(shown.content), shown.content) for shown in history.replies(channel)]
         place = {token: at for at, (tokens, _) in enumerate(transcript) for token in tokens}
@@ -33,21 +34,23 @@ def a_prompt_holds_the_earlier_answers(history: History) -> Found:
 
 
 def _compare_prompt(channel: str, call: Call, earlier: Sequence[tuple[tuple[str, ...], str]]) -> Found:
-    exchanges = call.exchanges()
-    if len(exchanges) < min(len(earlier), REMEMBERED):
+    exchanges, summed_up = call.exchanges(), len(call.summed_up)
+    if not summed_up and len(exchanges) < min(len(earlier), REMEMBERED):
         yield (
             Kind.OTHER,
             f"call {call.number} of {channel} remembers {len(exchanges)} of {len(earlier)} earlier answers",
         )
         return
-    expected = earlier[len(earlier) - len(exchanges) :] if len(exchanges) <= len(earlier) else earlier
-    if [text for _, text in exchanges] != [text for _, text in expected]:
+    held = [*call.summed_up, *(text for _, text in exchanges)]
+    expected = earlier[len(earlier) - len(held) :] if len(held) <= len(earlier) else earlier
+    if held != [text for _, text in expected] or (summed_up and len(held) != len(earlier)):
         yield (
             Kind.OUT_OF_ORDER,
-            f"call {call.number} of {channel} has the answers {[text for _, text in exchanges]}, not {[text for _, text in expected]}",
+            f"call {call.number} of {channel} has the answers {held}, not {[text for _, text in expected]}",
         )
     elif any(
-        Counter(asked) != Counter(tokens) for (asked, _), (tokens, _) in list(zip(exchanges, expected, strict=True))[1:]
+        Counter(asked) != Counter(tokens)
+        for (asked, _), (tokens, _) in list(zip(exchanges, expected[summed_up:], strict=True))[1:]
     ):
         yield Kind.OUT_OF_ORDER, f"call {call.number} of {channel} has a message beside the wrong answer: {exchanges}"
 

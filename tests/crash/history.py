@@ -11,11 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _TOKEN = re.compile(r"m-\d{6}")
+_ANSWER = re.compile(r"Answer \d+ to m-\d{6}(?: m-\d{6})*\.")
 
 
 def token_of(number: int) -> str:
     """The word that names a message everywhere: in its text, in the reply to it and in later prompts."""
     return f"m-{number:06}"
+
+
+def answers_in(text: str) -> tuple[str, ...]:
+    """The answers of the campaign's model that stand in a text, each once, in order."""
+    return tuple(dict.fromkeys(_ANSWER.findall(text)))
 
 
 def tokens_in(text: str) -> tuple[str, ...]:
@@ -70,7 +76,8 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request that reached the model. `boot` is the number of the life that made it, `finished` None when that
-    life ended before it had the whole answer."""
+    life ended before it had the whole answer. `summed_up` are the earlier answers that summaries in it repeat; one that
+    asks for a summary has no prompt."""
 
     number: int
     boot: int
@@ -78,6 +85,7 @@ class Call:
     finished: float | None
     prompt: tuple[Turn, ...]
     answer: str
+    summed_up: tuple[str, ...] = ()
 
     @property
     def asked(self) -> tuple[str, ...]:

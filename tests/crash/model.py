@@ -1,7 +1,8 @@
 """The model of the campaign: its answers name what they answer, and it writes down every prompt.
 
 It answers late on purpose, since the daemon is to die while it waits, and a prompt tells which earlier answers
-survived. It never fails by itself: what goes wrong here is the daemon's doing.
+survived. Asked to sum up a conversation, it repeats the answers that it is shown, so that later prompts tell whether
+the summary has them. It never fails by itself: what goes wrong here is the daemon's doing.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import Any
 from aiohttp import web
 
 from arvis.testing.openai_server import ReceivedRequest, Reply
-from tests.crash.history import Call, Turn
+from tests.crash.history import Call, Turn, answers_in
 from tests.crash.trigger import Moments, Sight
+
+#: Stands in what the daemon tells a model that looks through the oldest part of a conversation.
+ABOUT_TO_LEAVE = "is about to leave"
 
 #: How long a whole answer takes, in seconds.
 THINKING = (0.02, 0.2)
@@ -58,13 +62,16 @@ class Model:
         return response
 
     def _note(self, document: Mapping[str, Any], boot: int) -> Call:
-        prompt = tuple(
-            Turn(turn["role"], _text(turn["content"]))
-            for turn in document["messages"]
-            if turn["role"] in {"user", "assistant"}
-        )
-        call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "")
-        call = replace(call, answer=f"Answer {call.number} to {' '.join(call.asked)}.")
+        said = [Turn(turn["role"], _text(turn["content"])) for turn in document["messages"]]
+        told = "\n".join(turn.content for turn in said if turn.role == "system")
+        prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
+        call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(told))
+        if ABOUT_TO_LEAVE in told:
+            # It sums up, and answers nobody.
+            record = answers_in("\n".join(turn.content for turn in prompt))
+            call = replace(call, prompt=(), answer="\n".join(record) or "Nothing was said.")
+        else:
+            call = replace(call, answer=f"Answer {call.number} to {' '.join(call.asked)}.")
         self._calls.append(call)
         return call
 

@@ -82,7 +82,15 @@ OFFENDERS: Rules = {
     "a turn is paid once": """
         SELECT e.id, count(u.id) FROM executions e
         LEFT JOIN usage u ON u.execution_id = e.id AND u.error IS NULL
-        WHERE e.status = 'done' GROUP BY e.id HAVING count(u.id) <> 1""",
+        WHERE e.status = 'done' AND e.graph <> 'compaction'
+        AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.execution_id = e.id)
+        GROUP BY e.id HAVING count(u.id) <> 1""",
+    "a summary stands for messages": """
+        SELECT c.id FROM compactions c
+        WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.compaction_id = c.id)
+        UNION ALL
+        SELECT m.id FROM messages m WHERE m.compaction_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.id = m.compaction_id)""",
     "a crash counts no attempt": """
         SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.campaign import CHECKOUT
+from arvis.store.migrations import available
 from tests.crash.rows import OFFENDERS, UNHARMED, offending
 
 PLACE: dict[str, object] = {"platform": "web", "connector": "main", "channel": "chat-0"}
@@ -50,6 +50,7 @@ SPOILED: dict[str, str | Row] = {
     "a channel counts its deliveries without gaps": "UPDATE deliveries SET seq = 3 WHERE id = 'd2'",
     "a key of a job is used once": "DROP INDEX jobs_key; UPDATE jobs SET key = 'k'",
     "a turn is paid once": Row("usage", {"execution_id": "x1"}),
+    "a summary stands for messages": "UPDATE messages SET compaction_id = 'gone' WHERE id = 'm1'",
     "a crash counts no attempt": "UPDATE jobs SET attempts = 1 WHERE id = 'j1'",
     "a stop counts no crash": "UPDATE jobs SET crashes = 1 WHERE id = 'j1'",
     "a stop recovers nothing": Row("timeline", {"message_id": "m1", "step": "recovered"}),
@@ -60,7 +61,9 @@ SPOILED: dict[str, str | Row] = {
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Two turns of one conversation that ended well."""
     with closing(sqlite3.connect(tmp_path / "arvis.db", isolation_level=None)) as connection:
-        connection.executescript((CHECKOUT / "migrations" / "0001_initial.sql").read_text())
+        for migration in available():
+            for statement in migration.statements(postgres=False):
+                connection.execute(statement)
         insert(connection, "agents", id="a")
         insert(connection, "conversations", id="c", agent_id="a", turns=2, **PLACE)
         insert(connection, "channels", seq=2, **PLACE)

@@ -94,9 +94,12 @@ class Town:
     #: Every message of an ended turn, by id, as it was said.
     said: dict[str, str] = field(default_factory=dict)
     boots: int = 0
+    #: Of those who talk, and whether only one person does.
+    role: PrincipalRole = PrincipalRole.OWNER
+    direct: bool = False
 
     async def begin(self, turns: int = TURNS, people: tuple[str, ...] = ("ann",), *, queued: bool = True) -> None:
-        self.conversation = await self.store.write(_open, self.address)
+        self.conversation = await self.store.write(_open, self.address, self.direct)
         for number in range(1, turns + 1):
             await self.talk(number, people[number % len(people)])
         if queued:
@@ -105,7 +108,10 @@ class Town:
     async def talk(self, number: int, person: str = "ann") -> None:
         """One more turn that ended."""
         words = f"Question {number} {uuid4().hex}\nжизнь 漢字 🙂 " + "words " * 20
-        self.said |= await self.store.write(_end_turn, self.conversation, self.address, words, self._user(person))
+        said = await self.store.write(
+            _end_turn, self.conversation, self.address, words, self._user(person), role=self.role
+        )
+        self.said |= said
 
     def _user(self, person: str) -> str:
         """People of other towns are other people."""
@@ -191,16 +197,18 @@ class Town:
         assert [(each.id, each.content) for each in await self.history()] == list(self.said.items())
 
 
-def _open(tx: Transaction, address: Address) -> str:
+def _open(tx: Transaction, address: Address, direct: bool) -> str:
     if tx.agents.get(HELPER.id) is None:
         tx.agents.add(HELPER, 0)
-    return tx.conversations.open(HELPER.id, address, 0).id
+    return tx.conversations.open(HELPER.id, address, 0, direct=direct).id
 
 
-def _end_turn(tx: Transaction, conversation_id: str, address: Address, words: str, user: str) -> dict[str, str]:
+def _end_turn(
+    tx: Transaction, conversation_id: str, address: Address, words: str, user: str, *, role: PrincipalRole
+) -> dict[str, str]:
     execution, turn = tx.new_id(), tx.conversations.next_turn(conversation_id, 0)
     name = user.partition("-")[0].title()
-    principal = tx.principals.seen("chat", user, name, PrincipalRole.OWNER, 0)
+    principal = tx.principals.seen("chat", user, name, role, 0)
     asked = StoredMessage(
         id=tx.new_id(),
         conversation_id=conversation_id,

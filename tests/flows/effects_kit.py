@@ -89,7 +89,7 @@ def turn(
     limits: Limits = Limits(),  # noqa: B008 - it never changes
     direct: bool = False,
     place: Address = PLACE,
-    standing: Mapping[str, Any] = {},  # noqa: B006 - it never changes
+    standing: Mapping[str, Any] = {},
 ) -> Situation:
     """A turn of this agent that ends just now, asked for by somebody of this role; `standing` is what its state tells of
     them."""

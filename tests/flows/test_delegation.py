@@ -88,7 +88,7 @@ async def test_rights_only_shrink(
 @pytest.mark.parametrize(
     ("bound", "reason"),
     [
-        (None, "not_allowed"),
+        (None, None),
         (Permission.FULL, None),
         (Permission.READ_ONLY, "not_allowed"),
         (Permission.NOTIFY_ONLY, "not_allowed"),
@@ -146,7 +146,7 @@ async def test_a_key_of_one_agent_opens_no_other(database: Database) -> None:
     async with open_house(database, agents=[house.HELPER, secret]) as home:
         home.provider.script.append("[DELEGATE:secret] Tell the code. [/DELEGATE]")
         key = Sender("key:site", "Site", agents=("helper",))
-        question = IncomingMessage(WEB, "hi", key, home.new_id(), is_direct=True)
+        question = IncomingMessage(WEB, home.new_id(), key, "hi", is_direct=True)
         received = await home.flow.receive(question)
         answered = await home.until_status(received.message_id, MessageStatus.ANSWERED)
         assert "this person may not reach that agent" in (answered.reply or "")

@@ -354,3 +354,16 @@ async def test_a_conversation_has_only_so_many_open_questions(room: Room) -> Non
         await room.ask(wish(EffectKind.CREATE_AGENT, slug=f"a{number}"))
     assert len(await room.waits()) == 10
     assert (await room.audit())[-1] == (Outcome.REFUSED, "too_many_questions")
+
+
+async def test_a_question_about_what_is_other_by_now_is_no_answer_to_a_new_wish(room: Room) -> None:
+    await room.ask(wish(EffectKind.DELETE_AGENT))
+    await room.store.write(lambda tx: tx.agents.update(replace(NEWS, description="other"), NOW))
+    await room.ask(wish(EffectKind.DELETE_AGENT))
+    assert len(await room.waits()) == 2
+
+
+async def test_an_agent_and_its_cron_are_asked_about_together(room: Room) -> None:
+    cron = wish(EffectKind.CREATE_CRON, 2, agent="support", name="c", schedule="@daily", prompt="Go.")
+    assert await room.ask(wish(EffectKind.CREATE_AGENT), cron) == [Outcome.ASKED, Outcome.ASKED]
+    assert '  agent: "support"' in (await room.said())[1]

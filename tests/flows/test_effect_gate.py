@@ -14,7 +14,7 @@ from arvis.domain.taint import CLEAN
 from arvis.effects.gate import judge
 from arvis.effects.situation import Limits
 from arvis.ports.store import Store, Transaction
-from tests.flows.effects_kit import CONDUCTOR, HELPER, NOW, TAINTED, applied, furnish, turn, wish
+from tests.flows.effects_kit import CONDUCTOR, HELPER, NOW, TAINTED, WEB, applied, furnish, turn, wish
 
 OWNER, OPERATOR, MEMBER = PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER
 EVERYBODY: set[PrincipalRole | None] = {OWNER, OPERATOR, MEMBER, None}
@@ -50,7 +50,7 @@ async def test_the_table_of_the_gate(store: Store) -> None:
         furnish(tx)
         wrong = []
         for agent, role, taint in product((CONDUCTOR, HELPER), (*PrincipalRole, None), (CLEAN, TAINTED)):
-            situation = turn(tx, agent, role, taint)
+            situation = turn(tx, agent, role, taint, place=WEB)
             for kind in EffectKind:
                 conductor, people, clean, tainted = EXPECTED[kind]
                 allowed = role in people and (agent is CONDUCTOR or not conductor)

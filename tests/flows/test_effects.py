@@ -135,6 +135,28 @@ async def test_lists_stand_below_the_line(store: Store) -> None:
     assert text.startswith("Done: changed the agent “news”.\n\nAgents:\n- “boss” Boss")
 
 
+async def test_a_list_of_many_agents_is_cut(store: Store) -> None:
+    def script(tx: Transaction) -> str:
+        furnish(tx)
+        for number in range(60):
+            tx.agents.add(Agent(f"agent-{number}", f"a{number}", f"A{number}"), NOW)
+        for number in range(9):
+            tx.agents.bind(Binding("discord", f"c{number}", HELPER.id), NOW)
+        return applied(tx, [wish(EffectKind.LIST_AGENTS)])[0].report
+
+    lines = (await store.write(script)).splitlines()
+    assert len(lines) == 52
+    assert lines[-1] == "- and 15 more"
+    assert max(map(len, lines)) < 200
+
+
+async def test_of_many_refusals_the_first_are_told(store: Store) -> None:
+    agents = [wish(EffectKind.CREATE_AGENT, number, slug=f"a{number}") for number in range(1, 31)]
+    text = report(await results_of(store, *agents, agent=HELPER))
+    assert text.count("only a conductor may do that") == 10
+    assert text.endswith("; and 20 more.")
+
+
 # -- what is not -------------------------------------------------------------------------------------------
 
 

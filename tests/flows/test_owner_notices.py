@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from arvis.agents.compacting_rows import note_failure
+from arvis.agents.compacting_rows import enqueue, note_failure
+from arvis.domain.conversations import conversation_lane
 from arvis.domain.executions import Execution
+from arvis.domain.jobs import Failed, Job
 from arvis.domain.messages import PastMessage
 from arvis.ports.store import Transaction
 from tests.flows.house import House
@@ -16,6 +18,26 @@ def fail(tx: Transaction, execution_id: str, now: int) -> None:
     assert execution is not None
     history: list[PastMessage] = tx.messages.history(execution.state["conversation"], 10)
     note_failure(tx, execution, history, now, reason="auth", error="the key is refused")
+
+
+def enqueued(tx: Transaction, conversation_id: str, now: int) -> bool:
+    conversation = tx.conversations.get(conversation_id)
+    assert conversation is not None
+    agent = tx.agents.get(conversation.agent_id)
+    assert agent is not None
+    return enqueue(tx, conversation, agent, now)
+
+
+def compact(tx: Transaction, conversation_id: str, now: int) -> Job:
+    """The job of a compaction, as it was before anybody claimed it."""
+    assert enqueued(tx, conversation_id, now)
+    head = tx.jobs.head_of_lane(conversation_lane(conversation_id))
+    assert head is not None
+    return head
+
+
+def rests(tx: Transaction, conversation_id: str) -> bool:
+    return tx.compactions.rests(conversation_id, planned=True)
 
 
 async def failed(house: House, execution_id: str) -> None:
@@ -57,3 +79,13 @@ async def test_an_owner_among_others_is_no_place_for_it(house: House) -> None:
     await failed(house, turn.id)
     await house.until_idle()
     assert len(await house.deliveries("market")) == 1
+
+
+async def test_a_compaction_that_breaks_is_told_and_rests(house: House) -> None:
+    await house.ask("Hello", user="owner", channel="office")
+    asked = await house.ask("Hello", user="ann", channel="room")
+    turn = await turn_of(house, asked.message.id)
+    job = await house.store.write(compact, turn.state["conversation"], house.clock.now())
+    await house.store.write(house.flow.postponed, job, Failed("poison", "it crashed"), house.clock.now())
+    await house.until_sent(2, "office")
+    assert await house.store.read(rests, turn.state["conversation"]), "the next turns do not try at once"

@@ -63,6 +63,15 @@ async def test_one_that_only_remembers_says_so(house: House) -> None:
     assert (await house.ask("Hello")).reply == notices.NOTED
 
 
+async def test_what_was_told_between_two_is_for_no_group(house: House) -> None:
+    house.provider.script.append("Get well! [MEMORY:important_event] Ann is ill. [/MEMORY]")
+    await house.ask("Between us", user="ann", channel="ann")
+    await house.ask("Hello", user="ann", channel="room", is_direct=False, addressed=True)
+    assert "Ann is ill" not in house.provider.asked[-1].changing
+    await house.ask("Hello again", user="ann", channel="ann")
+    assert "Ann is ill" in house.provider.asked[-1].changing
+
+
 async def test_an_agent_that_was_deleted_says_no_more(house: House) -> None:
     held = Held()
     house.provider.script.append(held)

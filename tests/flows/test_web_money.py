@@ -98,6 +98,18 @@ async def test_a_client_is_made_changed_and_listed(site: Site) -> None:
     assert ([each["name"] for each in rest["items"]], rest["nextCursor"]) == (["ACME"], None)
 
 
+async def test_what_was_done_last_to_a_client_is_undone(site: Site) -> None:
+    client = (await site.call("POST", "/api/clients", json={"name": "ACME", "plan": "prepaid"})).json()
+    path = f"/api/clients/{client['id']}"
+    await site.call("PATCH", path, json={"name": "Bolt", "status": "paused"})
+    back = (await site.call("POST", f"{path}/undo")).json()
+    assert {**back, "updatedAt": 0} == {**client, "updatedAt": 0}
+    new = (await site.call("POST", "/api/clients", json={"name": "New"})).json()["id"]
+    assert (await site.call("POST", f"/api/clients/{new}/undo")).json()["status"] == "archived"
+    assert (await site.call("POST", f"{path}/undo", key=OPERATOR_KEY)).status == 403
+    assert (await site.call("POST", "/api/clients/none/undo")).status == 404
+
+
 async def test_a_channel_has_one_client(site: Site) -> None:
     first, second = [(await site.call("POST", "/api/clients", json={"name": n})).json()["id"] for n in "AB"]
     hall = {"platform": "telegram", "channel": "-100:7/8"}

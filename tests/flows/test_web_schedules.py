@@ -92,6 +92,28 @@ async def test_what_is_named_is_changed(site: Site) -> None:
         assert (await site.call(method, path, json=body)).status == 404
 
 
+async def test_what_was_done_last_is_undone(site: Site) -> None:
+    first = await made(site)
+    path = f"{ALL}/{first['id']}"
+
+    async def undone() -> Any:
+        return (await site.call("POST", f"{path}/undo", key=OPERATOR_KEY)).json()["schedule"]
+
+    def fixed(schedule: dict[str, Any]) -> dict[str, Any]:
+        return {**schedule, "updatedAt": 0, "nextRun": 0, "nextRuns": []}
+
+    await site.call("PATCH", path, json={"prompt": "Less.", "schedule": "@hourly"})
+    assert fixed(await undone()) == fixed(first)
+    await site.call("DELETE", path)
+    assert fixed(await undone()) == fixed(first)
+    other = await made(site, name="other")
+    path = f"{ALL}/{other['id']}"
+    assert await undone() is None
+    assert (await site.call("GET", path)).status == 404
+    assert (await site.call("POST", f"{path}/undo", key=VIEWER_KEY)).status == 403
+    assert (await site.call("POST", f"{ALL}/none/undo")).status == 404
+
+
 UNUSABLE: list[tuple[dict[str, Any], int]] = [
     ({"schedule": "soon"}, 422), ({"schedule": None}, 422), ({"schedule": "every 10s"}, 422), ({"agent": None}, 422),
     ({"agent": "nobody"}, 404), ({"kind": "wish"}, 422), ({"kind": None}, 422), ({"prompt": None}, 422),

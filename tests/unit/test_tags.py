@@ -155,6 +155,12 @@ def test_problems_are_told(name: str, line: str, words: str) -> None:
     assert words in problem_of(name, line)
 
 
+def test_many_problems_of_one_tag_are_told_briefly() -> None:
+    assert problem_of("UPDATE_AGENT:x", "a\n" * 4000) == "; ".join(["the line “a” has no key"] * 3) + "; and 3998 more"
+    assert len(problem_of("UPDATE_AGENT:x", "\n".join(f"{'k' * 60}{n}: x" for n in range(60)))) <= 300
+    assert len(problem_of("UPDATE_AGENT:x", f"{'y' * 4000}\n" * 2)) <= 300
+
+
 @pytest.mark.parametrize("value", ["[" * 4000, "NaN", "1e999", "{", '"', "9" * 5000])
 def test_odd_values_are_text_or_a_problem(value: str) -> None:
     assert block("UPDATE_AGENT:x", f"name: {value}").fields["name"] == value

@@ -14,10 +14,11 @@ from arvis.testing.conformance.store_lanes import LaneCases
 from arvis.testing.conformance.store_memory import MemoryCases
 from arvis.testing.conformance.store_schedules import ScheduleCases
 from arvis.testing.conformance.store_transactions import OpenStore
+from arvis.testing.conformance.store_versions import VersionCases
 
 
 class StoreConformance(
-    LaneCases, MemoryCases, AgentCases, ScheduleCases, CompactionCases, CalibrationCases, AuditCases
+    LaneCases, MemoryCases, AgentCases, ScheduleCases, CompactionCases, CalibrationCases, AuditCases, VersionCases
 ):
     """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
     asynchronous context. Opened one after the other, never twice at once."""

@@ -141,6 +141,21 @@ class MemoryCases(TransactionCases):
         [last] = await store.read(lambda tx: tx.facts.of(AGENT.id, (ANN, EVERYWHERE), limit=1))
         assert (last.accessed_at, last.access_count, last.updated_at) == (NOW + 1, 1, NOW)
 
+    async def test_the_same_text_and_the_weakest_of_one_scope(self, store: Store) -> None:
+        def script(tx: Transaction) -> list[list[str]]:
+            add_agent(tx)
+            for number in range(4):
+                fact = keep(tx, replace(told(f"fact {number}"), taint=frozenset({Label.PEOPLE} if number % 2 else ())))
+                tx.facts.update(replace(fact, confidence=500 + number, accessed_at=NOW), NOW)
+            keep(tx, told("a rule", category=Category.STICKY))
+            keep(tx, told("fact 0", BOB))
+            set_status(tx, keep(tx, told("fact 0")), FactStatus.DELETED)
+            weakest = [tx.facts.weakest(AGENT.id, ANN, tainted=tainted, limit=3) for tainted in (False, True)]
+            same = [tx.facts.same(AGENT.id, ANN, content) for content in ("fact 0", "fact")]
+            return [[fact.content for fact in facts] for facts in (*weakest, *same)]
+
+        assert await store.write(script) == [["fact 0", "fact 1", "fact 2"], ["fact 1", "fact 3"], ["fact 0"], []]
+
     async def test_one_category_alone(self, store: Store) -> None:
         def script(tx: Transaction) -> list[str]:
             add_agent(tx)

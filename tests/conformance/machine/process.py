@@ -157,6 +157,7 @@ class Process:
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
             JobKind.ADVANCE: self.flow,
+            JobKind.COMPACT: self.flow,
             JobKind.DELIVER: deliverer,
             **plain,
         }

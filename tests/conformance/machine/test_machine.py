@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from arvis.agents.compacting_range import DUE_MESSAGES
 from tests.conformance.machine.calm import come_to_rest, drain
 from tests.conformance.machine.invariants import check
 from tests.conformance.machine.machine import Tally
@@ -82,6 +83,16 @@ def test_it_comes_to_its_end(town: Town, words: list[str]) -> None:
     drain(town)
     check(town)
     come_to_rest(town)
+
+
+def test_a_conversation_that_grows_too_long_comes_to_its_end(town: Town) -> None:
+    """Nobody here can sum it up: the job that wants to fails, and its execution with it."""
+    for _ in range(DUE_MESSAGES // 2 + 1):
+        say(town)
+        drain(town)
+    check(town)
+    come_to_rest(town)
+    assert "compact" in {job.new.kind for job in town.jobs.jobs.values()}
 
 
 def test_a_word_about_an_interrupted_payment_holds_for_one_start(town: Town) -> None:
