@@ -15,7 +15,7 @@ from arvis.agents.input import sanitise
 from arvis.agents.standing import Standing
 from arvis.context import Budget, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
 from arvis.conversations import Estimator, estimator_of
-from arvis.domain.agents import Agent
+from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
@@ -95,8 +95,10 @@ def _skill_text(turn: Standing, skills: Collection[Skill], estimator: Estimator)
 
 
 def _others(turn: Standing) -> list[Agent]:
-    """To whom a task can be handed."""
-    return [agent for agent in turn.agents if agent.active and agent.id != turn.agent.id and not agent.is_conductor]
+    """To whom a task can be handed, whoever asks: who is closed to some is not told of to any."""
+    tools = HARMLESS_TOOLS.union(turn.agent.tools)
+    others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
+    return [agent for agent in others if not agent.allow_users and tools.issuperset(agent.tools)]
 
 
 def _is_group(turn: Standing) -> bool:
