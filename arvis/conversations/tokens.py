@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from operator import mul
 from string import ascii_letters
 
@@ -34,12 +35,23 @@ _PIECE = 65_536
 _HAIR = 1e-6
 
 
+#: The messages of a conversation are measured anew for each of its prompts: what became of so many short ones is kept.
+_KEPT, _SHORT = 1024, 1_000
+
+
 def measure(text: str) -> Measure:
     """Of a text alone: no message, no request. Ten milliseconds for a million ASCII characters."""
+    return _kept(text) if len(text) <= _SHORT else _measured(text)
+
+
+def _measured(text: str) -> Measure:
     plain = text.encode("ascii", "ignore")
     marks = len(plain.translate(None, delete=_LETTERS))
     dense = 0 if text.isascii() else sum(map(len, _DENSE.findall(text)))
     return Measure(len(plain) - marks, marks, _words(text), dense, len(text) - len(plain) - dense)
+
+
+_kept = lru_cache(maxsize=_KEPT)(_measured)
 
 
 def _words(text: str) -> int:

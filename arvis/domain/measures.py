@@ -21,4 +21,13 @@ class Measure:
     pictures: int = 0
 
     def __add__(self, other: Measure) -> Measure:
-        return Measure(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+        return Measure(
+            self.letters + other.letters,
+            self.marks + other.marks,
+            self.words + other.words,
+            self.dense + other.dense,
+            self.others + other.others,
+            self.messages + other.messages,
+            self.requests + other.requests,
+            self.pictures + other.pictures,
+        )

@@ -76,10 +76,12 @@ def _others(
     """What holds words of the text first, then what is trusted most and was used last."""
     # The rules are told already; whatever their number, they take no place here, and neither does what is private.
     limit = LOOKED_AT + rules
-    matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
     shared = tx.facts.of(agent_id, [scope for scope in scopes if scope not in private], limit=limit)
     preferences = tx.facts.of(agent_id, sorted(private), category=Category.USER_PREFERENCE, limit=limit)
     used = sorted((*shared, *preferences), key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))
+    matching: Sequence[Fact] = ()
+    if len(used) > SHOWN:  # else all of them are told, whatever is asked
+        matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
     found = {fact.id: fact for fact in (*matching, *used) if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if _lives(fact, now) and not _is_rule(fact)][:SHOWN]
     return tuple(sorted(chosen, key=lambda fact: fact.number))

@@ -66,7 +66,7 @@ def score(skill: Skill, text: str) -> float:
     looked_at = storable(text[:_LOOKED_AT])
     lowered = looked_at.casefold()
     keywords = sum(keyword in lowered for keyword in skill.keywords)
-    patterns = sum(pattern.matches(looked_at) for pattern in skill.patterns)
+    patterns = sum(pattern.matches(looked_at) for pattern in skill.patterns) if skill.may_match(looked_at) else 0
     return keywords * _KEYWORD + patterns * _PATTERN
 
 

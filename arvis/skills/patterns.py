@@ -5,7 +5,7 @@ RE2 knows no look-around and no back-references, and so needs no time limit; its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
@@ -24,6 +24,19 @@ def compile_pattern(pattern: str) -> Matches:
     """Whether a text contains it, whatever the case. Raises `BadPattern`."""
     if not 0 < len(pattern) <= LONGEST_PATTERN:
         raise BadPattern(f"it must have 1 to {LONGEST_PATTERN} characters")
+    return _compiled(pattern)
+
+
+def compile_any(patterns: Sequence[str]) -> Matches:
+    """Whether a text may contain any of these, each of which compiles alone: one look instead of many. Where they are too
+    much together, it always may."""
+    try:
+        return _compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
+    except BadPattern:
+        return _always
+
+
+def _compiled(pattern: str) -> Matches:
     options = re2.Options()
     options.case_sensitive = False
     options.never_capture = True
@@ -34,6 +47,14 @@ def compile_pattern(pattern: str) -> Matches:
     except (re2.error, UnicodeError) as error:
         raise BadPattern(_reason(error)) from None
     return lambda text: compiled.search(text) is not None
+
+
+def _never(_text: str) -> bool:
+    return False
+
+
+def _always(_text: str) -> bool:
+    return True
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from arvis.config.yaml_text import UnreadableText, read_texts
 from arvis.domain.errors import Unprocessable
 from arvis.domain.text import storable
-from arvis.skills.patterns import BadPattern, Matches, compile_pattern
+from arvis.skills.patterns import BadPattern, Matches, compile_any, compile_pattern
 
 #: Bytes of a file.
 LARGEST_FILE = 262_144
@@ -40,8 +40,9 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """`keywords` are in lower case; `body` is the Markdown without its front matter. `warnings` tell what of it was left
-    out, such as a pattern that cannot be compiled."""
+    """`keywords` are in lower case; `may_match` says of a text whether it is worth while to look at the `patterns` one by
+    one; `body` is the Markdown without its front matter. `warnings` tell what of it was left out, such as a pattern that
+    cannot be compiled."""
 
     slug: str
     name: str
@@ -52,6 +53,7 @@ class Skill:
     required_tools: tuple[str, ...]
     keywords: tuple[str, ...]
     patterns: tuple[Pattern, ...]
+    may_match: Matches
     body: str
     source: Source
     warnings: tuple[str, ...] = ()
@@ -81,6 +83,7 @@ def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
         required_tools=tuple(_strings([front], "required_tools", _MOST_TOOLS)),
         keywords=tuple(dict.fromkeys(word[:_LONGEST_KEYWORD] for word in keywords if word)),
         patterns=patterns,
+        may_match=compile_any([pattern.text for pattern in patterns]),
         body=body,
         source=source,
         warnings=warnings,

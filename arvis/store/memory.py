@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
@@ -20,6 +20,14 @@ _OR = " OR "
 
 #: A word is stored as the letters of its bytes, which both databases take as one word whatever it is made of.
 _AS_LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+def _threes(scopes: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The scopes, each once, as the parameters of one query after the other."""
+    different = list(dict.fromkeys(scopes))
+    for start in range(0, len(different), 3):
+        three = different[start : start + 3]
+        yield {"first": three[0], "second": three[1 % len(three)], "third": three[-1]}
 
 
 class SqlFacts:
@@ -65,10 +73,8 @@ class SqlFacts:
     def of(self, agent_id: str, scopes: Sequence[str], *, category: Category | None = None, limit: int) -> list[Fact]:
         found = [
             fact_of(row)
-            for scope in dict.fromkeys(scopes)
-            for row in self._session.rows(
-                "facts_of_scope", agent_id=agent_id, scope=scope, category=category, limit=limit
-            )
+            for three in _threes(scopes)
+            for row in self._session.rows("facts_of_scopes", agent_id=agent_id, **three, category=category, limit=limit)
         ]
         return sorted(found, key=lambda fact: (-fact.confidence, -fact.accessed_at, fact.number))[:limit]
 
@@ -184,8 +190,8 @@ class SqlStates:
     def of(self, agent_id: str, scopes: Sequence[str], limit: int) -> list[State]:
         found = [
             state_of(row)
-            for scope in dict.fromkeys(scopes)
-            for row in self._session.rows("states_of_scope", agent_id=agent_id, scope=scope, limit=limit)
+            for three in _threes(scopes)
+            for row in self._session.rows("states_of_scopes", agent_id=agent_id, **three, limit=limit)
         ]
         return sorted(found, key=lambda state: (state.key, state.scope))[:limit]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from arvis.domain.errors import Unprocessable
 from arvis.skills.choosing import NOTHING, choose, ranking, score, usable
-from arvis.skills.patterns import BadPattern, compile_pattern
+from arvis.skills.patterns import BadPattern, compile_any, compile_pattern
 from arvis.skills.shelf import BUILT_IN
 from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
 
@@ -243,3 +243,14 @@ def test_natural_messages_call_for_them(message: str, slug: str) -> None:
 )  # fmt: skip
 def test_small_talk_calls_for_none(message: str) -> None:
     assert choose(HOUSE, message, [], [], quarter) == NOTHING
+
+
+def test_one_look_finds_what_any_pattern_finds() -> None:
+    patterns = ["a+b", "^hello", r"\bcode review\b", "x{3}|y"]
+    any_of = compile_any(patterns)
+    alone = [compile_pattern(pattern) for pattern in patterns]
+    texts = ["AAB", "say hello", "hello there", "the Code Review of xxy", "xxx", "nothing", "y", ""]
+    for text in texts:
+        assert any_of(text) == any(matches(text) for matches in alone), text
+    assert not compile_any([])("anything")
+    assert compile_any(["[a-z]{900}" * 20] * 50)("too much together")

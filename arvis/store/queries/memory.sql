@@ -27,9 +27,10 @@ SELECT * FROM facts WHERE id = :id;
 -- name: fact_by_number
 SELECT * FROM facts WHERE number = :number;
 
--- name: facts_of_scope
+-- name: facts_of_scopes
+-- Of up to three scopes at once: a turn asks for those of a person, a room and the house.
 SELECT * FROM facts
-WHERE agent_id = :agent_id AND scope = :scope AND status = 'active'
+WHERE agent_id = :agent_id AND scope IN (:first, :second, :third) AND status = 'active'
     AND (CAST(:category AS TEXT) IS NULL OR category = :category)
 ORDER BY confidence DESC, accessed_at DESC, number LIMIT :limit;
 
@@ -101,8 +102,9 @@ DELETE FROM facts WHERE id IN (
 -- name: get_state
 SELECT * FROM states WHERE agent_id = :agent_id AND scope = :scope AND key = :key;
 
--- name: states_of_scope
-SELECT * FROM states WHERE agent_id = :agent_id AND scope = :scope ORDER BY key LIMIT :limit;
+-- name: states_of_scopes
+SELECT * FROM states WHERE agent_id = :agent_id AND scope IN (:first, :second, :third)
+ORDER BY key, scope LIMIT :limit;
 
 -- name: count_states
 SELECT CAST(count(*) AS BIGINT) AS number FROM states WHERE agent_id = :agent_id AND scope = :scope;

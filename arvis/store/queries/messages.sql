@@ -62,7 +62,7 @@ ORDER BY turn DESC, position DESC LIMIT :limit;
 -- By id, which is good enough to tell a burst.
 SELECT created_at FROM (
     SELECT created_at, principal_id FROM messages WHERE conversation_id = :conversation_id AND role = 'user'
-    ORDER BY id DESC LIMIT 60
+    ORDER BY id DESC LIMIT 30
 ) AS newest
 WHERE principal_id = :principal_id
 ORDER BY created_at DESC LIMIT :limit;
