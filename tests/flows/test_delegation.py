@@ -388,18 +388,3 @@ async def test_whatever_agents_write_the_limits_hold(crowd: Chain, data: st.Data
         assert each.path[0] == HELPER.id
         if each.kind == "task":
             assert each.agent_id not in each.path[:-1]
-
-
-async def test_a_prompt_names_no_agent_that_is_closed_to_some(database: Database) -> None:
-    agents = [
-        house.HELPER,
-        Agent("agent-open", "open", "Open", description="answers everybody"),
-        Agent("agent-shell", "shell", "Shell", tools=("run_shell",)),
-        Agent("agent-private", "private", "Private", allow_users=("ann",)),
-        Agent("agent-paused", "paused", "Paused", status=AgentStatus.PAUSED),
-    ]
-    async with open_house(database, agents=agents) as home:
-        await home.ask("Hello")
-        system = home.provider.asked[0].system
-    assert "- open: answers everybody" in system
-    assert not [slug for slug in ("shell", "private", "paused") if slug in system]

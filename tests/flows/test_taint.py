@@ -87,3 +87,18 @@ async def test_an_agent_that_was_deleted_says_no_more(house: House) -> None:
 
 def archive(tx: Transaction, now: int) -> None:
     tx.agents.update(Agent(id=HELPER.id, slug="helper", name="Helper", status=AgentStatus.ARCHIVED), now)
+
+
+async def test_a_prompt_names_no_agent_that_is_closed_to_some(database: Database) -> None:
+    agents = [
+        HELPER,
+        Agent("agent-open", "open", "Open", description="answers everybody"),
+        Agent("agent-shell", "shell", "Shell", tools=("run_shell",)),
+        Agent("agent-private", "private", "Private", allow_users=("ann",)),
+        Agent("agent-paused", "paused", "Paused", status=AgentStatus.PAUSED),
+    ]
+    async with open_house(database, agents=agents) as home:
+        await home.ask("Hello")
+        system = home.provider.asked[0].system
+    assert "- open: answers everybody" in system
+    assert not [slug for slug in ("shell", "private", "paused") if slug in system]
