@@ -25,7 +25,6 @@ _CREATE = {EffectKind.CREATE_CRON: ScheduleKind.CRON, EffectKind.CREATE_HEARTBEA
 _UPDATE = {EffectKind.UPDATE_CRON: ScheduleKind.CRON, EffectKind.UPDATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _DELETE = {EffectKind.DELETE_CRON: ScheduleKind.CRON, EffectKind.DELETE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: ScheduleKind.HEARTBEAT}
-SCHEDULE_KINDS = frozenset({*_CREATE, *_UPDATE, *_DELETE, *_LIST})
 
 #: A heartbeat that says nothing of its times.
 _EVERY_MINUTE = "every 60s"

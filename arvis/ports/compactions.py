@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arvis.domain.conversations import Compaction, CompactionStatus
+from arvis.domain.conversations import Compaction
 from arvis.domain.messages import PastMessage
 from arvis.ports.pages import Page
 
@@ -86,7 +86,3 @@ class CompactionInsights(Protocol):
     async def compacted_messages(self, compaction_id: str) -> Sequence[PastMessage]:
         """What a summary stands for, in order."""
         ...
-
-
-#: Statuses of summaries that stand in the place of their messages.
-STANDING = frozenset({CompactionStatus.ACTIVE, CompactionStatus.FINAL})

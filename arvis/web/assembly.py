@@ -108,12 +108,8 @@ class Assembly:
             *self._memory().endpoints(),
             *CompactionRoutes(insights=insights, store=self._around.store, clock=self._around.clock).endpoints(),
             *self._schedules().endpoints(),
-            *self._skills(),
+            *SkillRoutes(importer=self._around.skills, gate=self._gate).endpoints(),
         ]
-
-    def _skills(self) -> list[Endpoint]:
-        importer = self._around.skills
-        return [] if importer is None else SkillRoutes(importer=importer, gate=self._gate).endpoints()
 
     def _schedules(self) -> ScheduleRoutes:
         around = self._around

@@ -27,8 +27,8 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 class Surroundings:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up, `room` whether the disk has some for new work; days and months of reports are those of `zone`; without
-    `skills` none can be brought in."""
+    whether it is up, `room` whether the disk has some for new work; `skills` brings skills in; days and months of
+    reports are those of `zone`."""
 
     config: Web
     limits: Limits
@@ -47,10 +47,10 @@ class Surroundings:
     new_token: Callable[[], str]
     roles: Callable[[], Mapping[str, bool]]
     room: Callable[[], bool]
+    skills: Importer
     page_folder: Path = PAGE_FOLDER
     patience: Patience = field(default_factory=Patience)
     zone: str = "UTC"
-    skills: Importer | None = None
 
     @property
     def over_tls(self) -> bool:

@@ -18,7 +18,7 @@ from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, Principal, PrincipalRole
 from arvis.domain.schedules import Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN
-from arvis.effects.schedules import SCHEDULE_KINDS, apply_schedule
+from arvis.effects.schedules import apply_schedule
 from arvis.effects.situation import Situation
 from arvis.ports.store import Store, Transaction
 
@@ -225,10 +225,6 @@ async def test_what_there_is_is_listed(house: Store) -> None:
     assert listed == (
         "Crons:\n- “report” of “helper”: “@daily”, next Mon 23 Nov 00:00 (Europe/Berlin), to telegram “-100”"
     )
-
-
-def test_every_kind_of_schedule_has_its_way() -> None:
-    assert {kind for kind in EffectKind if "cron" in kind or "heartbeat" in kind} == SCHEDULE_KINDS
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
