@@ -8,7 +8,7 @@ KILLS ?= 200
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 
-.PHONY: run test check fix crash sweep hostile bench
+.PHONY: run test check fix crash sweep hostile bench voice
 
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
@@ -37,6 +37,12 @@ hostile: $(VENV)/.test
 
 bench: $(VENV)/.test
 	@$(BIN)/python -m bench
+
+# Whisper with PyTorch for processors, and without its tools for graphics cards, which are a gigabyte that no processor uses.
+voice: $(VENV)/.run
+	@echo "Installing Whisper, about a gigabyte ..."
+	@$(venv) && $(install) 'torch>=2.6,<2.14' numpy numba tqdm tiktoken more-itertools \
+	  && $(install) --no-deps 'openai-whisper>=20250625'
 
 $(VENV)/.run: $(SETUP)
 	@echo "Installing Arvis, about a minute the first time ..."

@@ -13,6 +13,7 @@ from typing import Any
 
 from arvis.domain.events import (
     AccountsChanged,
+    BotsChanged,
     DeliveryAdded,
     Delta,
     Event,
@@ -35,6 +36,7 @@ CROSSING: Mapping[type[Any], Topic] = {
     SessionEnded: Topic.CHAT,
     JobSettled: Topic.JOBS,
     AccountsChanged: Topic.JOBS,
+    BotsChanged: Topic.JOBS,
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 

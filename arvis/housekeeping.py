@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec
 
 import structlog
 
+from arvis.agents.standing import OBSERVED_MS
 from arvis.domain.errors import ArvisError, StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
@@ -26,6 +27,8 @@ ROUND_SECONDS = 3600.0
 #: Between two slices, so that the writer stays free for people.
 REST_SECONDS = 0.05
 SLICE = 500
+#: How long platforms may bring an event again, and how long what was read along is read (in ms).
+KNOWN_EVENTS_MS = 7 * 86_400_000
 #: Summaries of a slice: each may stand for a few hundred messages.
 ARCHIVES = 5
 
@@ -91,6 +94,10 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.executions.prune(history_before, SLICE // 5),
         tx.timeline.prune(history_before, SLICE),
         tx.spending.prune(first, day, now, SLICE),
+        tx.pairings.prune(history_before, SLICE),
+        tx.drafts.prune(jobs_before, SLICE),
+        tx.events.prune(now - KNOWN_EVENTS_MS, SLICE),
+        tx.observed.prune(now - OBSERVED_MS, SLICE),
     )
     return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE
 

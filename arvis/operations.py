@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from arvis.agents import turns
-from arvis.agents.rounds import TOOL_EFFECT
+from arvis.agents.answers import APPROVERS, answer_question
 from arvis.agents.turns import CancelledTurn
-from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
-from arvis.domain.executions import PERSONAL_WAITS, Answer, ExecutionStatus, Wait, WaitKind
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import DeliveryState, Principal, PrincipalRole
 from arvis.graph import lifecycle
@@ -18,12 +18,6 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Store, Transaction
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
-#: Who may allow what a tool wants to do, by the word of the configuration.
-APPROVERS: Mapping[str, Collection[PrincipalRole]] = {
-    "owners": {PrincipalRole.OWNER},
-    "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
-}
-DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 class StoreOperations:
@@ -96,37 +90,7 @@ def _delete(tx: Transaction, job_id: str) -> None:
 def _answer(
     tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Collection[PrincipalRole], now: int
 ) -> None:
-    wait = tx.waits.get(wait_id)
-    if wait is None or wait.kind not in PERSONAL_WAITS:
-        raise NotFound(f"There is no question {wait_id}")
-    execution = tx.executions.get(wait.execution_id)
-    asked_them = execution is not None and execution.principal_id == by.id and wait.kind is WaitKind.USER
-    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
-    if not asked_them and by.role not in allowed:
-        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(sorted(allowed, reverse=True))}")
-    given = Answer(checked_answer(wait, answer), by.id)
-    if not lifecycle.answer(tx, wait_id, given, now):
-        raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
-
-
-def _is_about_a_tool(wait: Wait) -> bool:
-    """Whether a yes makes a call of a tool: also that of one which may already have been made."""
-    return wait.kind is WaitKind.APPROVAL or (wait.subject or "").startswith(TOOL_EFFECT)
-
-
-def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
-    """The answer as its execution will see it. Raises `Unprocessable` when it says too little."""
-    decision = "approve" if answer.decision == "accept" else answer.decision
-    if decision not in DECISIONS:
-        raise Unprocessable(f"“{decision}” is no decision", fix=f"say one of {', '.join(sorted(DECISIONS))}")
-    if decision == "edit" and answer.arguments is None:
-        raise Unprocessable("An edit needs `arguments`")
-    if decision in {"feedback", "answer"} and not answer.text:
-        raise Unprocessable(f"The decision {decision} needs `text`")
-    if decision == "answer" and wait.choices and answer.text not in wait.choices:
-        raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
-    arguments = dict(answer.arguments) if answer.arguments is not None else None
-    return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
+    answer_question(tx, wait_id, answer, by=by, approvers=approvers, now=now)
 
 
 def _job(tx: Transaction, job_id: str) -> Job:

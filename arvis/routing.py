@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arvis.domain.agents import Agent, Binding, Permission
-from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Respond, Sender
 from arvis.ports.store import Transaction
 
 WEB = "web"
@@ -29,20 +29,24 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """This agent answers; `reason` is the rule that chose it, `role` what the person may do."""
+    """This agent answers; `reason` is the rule that chose it, `role` what the person may do; `message` as it is now that
+    its sender is known."""
 
     agent: Agent
     reason: str
     role: PrincipalRole
+    message: IncomingMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nobody answers, and why; `agent` is the one that would have."""
+    """Nobody answers, and why; `agent` is the one that would have. `observe`: how many such messages of this place may be
+    read along."""
 
     reason: str
     role: PrincipalRole
     agent: Agent | None = None
+    observe: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +75,23 @@ class Router:
 
     def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
         """A script that only reads: first who would answer, then whether this person may ask."""
-        role = self._role(tx, message)
-        if role is PrincipalRole.BLOCKED:
-            return Refused("blocked", role)
         address = message.address
+        known = tx.principals.find(address.platform, message.sender.user_id)
+        role = self.role_of(address.platform, message.sender, known)
         place = Place(tx.agents.all(), tx.agents.binding_at(address.platform, address.channel))
+        message = replace(message, addressed=_is_for_bot(tx, message, place.binding))
+        if role is PrincipalRole.BLOCKED:
+            return Refused("blocked" if message.addressed else NOT_ADDRESSED, role)
+        if known is not None and known.paired:
+            message = replace(message, sender=replace(message.sender, paired=True))
         agent, reason = self.choose(message, place, role)
         if agent is None:
-            return Refused(reason, role)
+            return Refused(reason, role, observe=_observed(message, place))
         refusal = permit(message, agent, reason, role, place.binding)
-        return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role)
+        return Refused(refusal, role, agent) if refusal else Routed(agent, reason, role, message)
 
-    def _role(self, tx: Transaction, message: IncomingMessage) -> PrincipalRole:
-        sender, platform = message.sender, message.address.platform
-        known = tx.principals.find(platform, sender.user_id)
+    def role_of(self, platform: str, sender: Sender, known: Principal | None) -> PrincipalRole:
+        """What this person may do here; `known` is what the store knows of them."""
         if known is not None and known.role is PrincipalRole.BLOCKED:
             return PrincipalRole.BLOCKED
         if sender.user_id in self._owners.get(platform, ()):
@@ -102,7 +109,8 @@ class Router:
             return agent, "bot_assignment"
         if addressed and place.binding and (agent := place.active(place.binding.agent_id)):
             return agent, "channel_binding"
-        if agent := mentioned(message.content, place.agents):
+        may_be_called = _respond(message, place.binding) is not Respond.NEVER
+        if may_be_called and (agent := mentioned(message.content, place.agents)):
             return agent, "mention"
         over_web = message.address.platform == WEB
         if addressed and channel == self._conductor_channel and (place.conductor or not over_web):
@@ -138,6 +146,32 @@ class Router:
                 return place.conductor
             case slug:
                 return place.active(slug)
+
+
+def _respond(message: IncomingMessage, binding: Binding | None) -> Respond:
+    return binding.respond if binding is not None and binding.respond is not None else message.respond
+
+
+def _is_for_bot(tx: Transaction, message: IncomingMessage, binding: Binding | None) -> bool:
+    """A direct message always is; in a group one that addresses the bot, one in a thread that it takes part in, or any."""
+    if message.is_direct:
+        return True
+    match _respond(message, binding):
+        case Respond.NEVER:
+            return False
+        case Respond.ALL:
+            return True
+        case Respond.MENTION:
+            in_thread = bool(message.address.thread) and bool(tx.conversations.in_place(message.address))
+            return message.addressed or (in_thread and message.address.platform != WEB)
+
+
+def _observed(message: IncomingMessage, place: Place) -> int:
+    """How many messages of this place an agent that lives here may read along."""
+    binding = place.binding
+    if binding is not None and place.active(binding.agent_id):
+        return message.observe if binding.observe is None else binding.observe
+    return message.observe if place.active(message.assigned_agent) else 0
 
 
 def _first_that_may_be_asked(message: IncomingMessage, place: Place, role: PrincipalRole) -> Agent | None:
@@ -185,7 +219,10 @@ def permit(
     if agent.is_conductor or agent.has_risky_tools:
         return None if sender.paired else "not_paired"
     bound_here = binding is not None and binding.agent_id == agent.id
-    return None if over_web or bound_here or reason == "bot_assignment" else "not_bound"
+    # However its message found it: a bot's own agent may be asked wherever that bot is.
+    assigned = reason == "bot_assignment" or message.assigned_agent in {agent.slug, agent.id}
+    vouched_for = sender.paired and message.is_direct
+    return None if over_web or bound_here or assigned or vouched_for else "not_bound"
 
 
 def reaches(sender: Sender, agent: Agent) -> bool:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import draining, enqueuing, minding, postgres, resting, results, talking
+from bench import draining, enqueuing, minding, platforms, postgres, resting, results, talking
 from bench.places import Files
 from bench.report import CORES, Figure, Run, Verdict, table
 from bench.rounds import FULL, SHORT, Scale, Setting
@@ -36,6 +36,7 @@ ROWS: dict[str, Row] = {
     "prompt": talking.prompt,
     "prompt_cost": minding.prompt_cost,
     "size": resting.size,
+    **platforms.ROWS,
     **postgres.ROWS,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,10 +23,12 @@ _ANSWER = (b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Lengt
 
 
 class Model:
-    """`newest` is the body of the last request."""
+    """`newest` is the body of the last request, which came at `at` (`time.perf_counter`); `arrived` is set by each."""
 
     def __init__(self) -> None:
         self.newest = b""
+        self.at = 0.0
+        self.arrived = asyncio.Event()
         self.base_url = ""
 
 
@@ -45,6 +48,8 @@ class _Connection(asyncio.Protocol):
         self._received += data
         head, end, body = self._received.partition(b"\r\n\r\n")
         if end and len(body) == _length(head):
+            self._model.at = time.perf_counter()
+            self._model.arrived.set()
             self._model.newest, self._received = body, b""
             self._transport.write(_ANSWER)
 

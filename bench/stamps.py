@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from arvis.delivery import Deliverer
+from arvis.inbox import Door
 from arvis.message_flow import MessageFlow
 from arvis.queue.slots import SlotKeeper
 from arvis.runner import Runner
@@ -43,7 +44,7 @@ def stamping() -> Iterator[Stamps]:
     stamps = Stamps()
     with ExitStack() as stack:
         for owner, method, before, after in (
-            (MessageFlow, "receive", "received", None),
+            (Door, "receive", "received", None),
             (SqlJobs, "claim", None, "claimed"),
             (SlotKeeper, "deliver", "committed", None),
             (MessageFlow, "run", "begun", None),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,6 +18,9 @@ PARTS = {
     "chromium": "install Chromium (Debian: apt-get install chromium fonts-dejavu-core)",
     "initdb": "install PostgreSQL's server (Debian: apt-get install postgresql)",
     "strace": "install strace (Debian: apt-get install strace)",
+    "espeak-ng": "install eSpeak NG (Debian: apt-get install espeak-ng)",
+    "ffmpeg": "install FFmpeg (Debian: apt-get install ffmpeg)",
+    "whisper": "install Whisper (make voice)",
 }
 
 #: Debian keeps the server's programs out of the PATH, one folder per version.
@@ -25,7 +29,8 @@ _POSTGRESQL = Path("/usr/lib/postgresql")
 
 def find(part: str) -> Path | None:
     """The program's own file, links followed, so that its sister programs lie beside it."""
-    found = shutil.which(part) or shutil.which(part, path=os.pathsep.join(_postgresql_folders()))
+    folders = [*_postgresql_folders(), str(Path(sys.executable).parent)]
+    found = shutil.which(part) or shutil.which(part, path=os.pathsep.join(folders))
     return Path(found).resolve() if found else None
 
 

@@ -1,4 +1,4 @@
-"""Graph `agent`: look at what came in, prepare the prompt, call the model, use the tools that it asks for, until it
+"""Graph `agent`: read the files that came in, look at the words, prepare the prompt, call the model, use the tools that it asks for, until it
 answers.
 
 Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
@@ -17,8 +17,12 @@ from arvis.agents import notices, rounds
 from arvis.agents.briefing import Briefing, Materials
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
-from arvis.agents.examination import InputNode
+from arvis.agents.examination import READ_FILES, InputNode
 from arvis.agents.model_call import ModelCaller
+from arvis.agents.outgoing import with_files
+from arvis.agents.pictures import load_pictures, pictures_of
+from arvis.agents.reading import FileNode, FileRules, is_voice, unsettled
+from arvis.agents.spoken import SpokenReply
 from arvis.agents.standing import Standing, load_standing
 from arvis.agents.streaming import Showing
 from arvis.agents.tool_node import ToolNode, ToolRules
@@ -36,6 +40,7 @@ from arvis.graph.decisions import Decision, End, Goto, Graph, Next
 from arvis.memory import touch
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
+from arvis.ports.transcriber import Speaker
 from arvis.runner import RunFailed
 from arvis.skills import Skill
 
@@ -56,7 +61,9 @@ class AgentParts:
     skills: Callable[[], Awaitable[Collection[Skill]]]
     compactor: Compactor
     tools: ToolRules
+    files: FileRules
     reply_bytes: int
+    speaker: Speaker | None = None
 
 
 def agent_graph(parts: AgentParts) -> Graph:
@@ -67,12 +74,19 @@ def agent_graph(parts: AgentParts) -> Graph:
         start="examine",
         nodes={
             "examine": InputNode(store=parts.store).examine,
+            READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
             PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
             "use_tools": ToolNode(store=parts.store, rules=parts.tools).use_tools,
             **parts.compactor.nodes,
         },
-        edges={"examine": PREPARE, PREPARE: "call_model", "call_model": "use_tools", "use_tools": PREPARE},
+        edges={
+            READ_FILES: "examine",
+            "examine": PREPARE,
+            PREPARE: "call_model",
+            "call_model": "use_tools",
+            "use_tools": PREPARE,
+        },
     )
 
 
@@ -84,10 +98,13 @@ class _Nodes:
         self._skills = parts.skills
         self._tools = parts.tools
         self._reply_bytes = parts.reply_bytes
+        self._spoken = SpokenReply(store=parts.store, speaker=parts.speaker)
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
         turn = await self._store.read(load_standing, context.execution, context.now())
+        if unsettled(turn.current):
+            return Goto(READ_FILES)  # of a message that joined the turn on the way
         self._briefing.learn(turn)
         state = context.state
         if not state.get("shrunk") and not rounds.count(state):
@@ -100,7 +117,8 @@ class _Nodes:
         taint = sorted(prompt.taint)
         ceiling = self._briefing.budget(turn).ceiling
         asked = self._asked(turn, prompt, shrunk=bool(state.get("shrunk")))
-        return Next(asked, prompt=_measures(prompt), taint=taint, ceiling=ceiling)
+        told = turn.incidents[-1].id if turn.incidents else None
+        return Next(asked, prompt=_measures(prompt), taint=taint, ceiling=ceiling, incidents=told)
 
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
@@ -119,7 +137,8 @@ class _Nodes:
             return Next(None, **rounds.asked(number + 1, result.content, result.calls))
         if not result.content.strip():
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
-        return End(replace(result, calls=()).to_json())
+        files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
+        return End(replace(result, calls=()).to_json(), **with_files(context.state, files))
 
     async def _materials(self, context: NodeContext, turn: Standing) -> Materials:
         offer = await self._tools.registry.offer(turn.agent.tools)
@@ -137,11 +156,13 @@ class _Nodes:
         used = await self._used(context)
         specs = (await self._tools.registry.offer(asked["agent"]["tools"])).specs
         behind = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
+        *earlier, newest = (Turn(role, content) for role, content in asked["turns"])
+        newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
         return RunRequest(
             system=asked["system"],
             changing=asked["changing"],
             now=asked["now"],
-            turns=(*(Turn(role, content) for role, content in asked["turns"]), *behind),
+            turns=(*earlier, newest, *behind),
             model=None,
             agent_name=asked["agent"]["name"],
             max_tokens=asked["reply"],
@@ -189,6 +210,8 @@ class _Nodes:
             "changing": prompt.changing,
             "now": prompt.now,
             "turns": [[each.role, each.content] for each in prompt.turns],
+            "pictures": pictures_of(turn.current)[-1 if shrunk else 0 :],
+            "voice": any(is_voice(message) for message in turn.current),
             "newest": turn.current[-1].id,
             "reply": budget.reply,
             "room": budget.room_for_tools // (2 if shrunk else 1),

@@ -76,6 +76,8 @@ class Briefing:
                 tools=brought.tools,
                 rounds=fit_rounds(brought.rounds, budget.room_for_tools // (2 if brought.shrunk else 1), estimator),
                 asker=turn.asker,
+                observed=turn.observed,
+                incidents=[incident.text for incident in turn.incidents],
                 group=_is_group(turn),
                 shrunk=brought.shrunk,
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from arvis.agents import notices
 from arvis.agents.compacting_range import KEPT_MESSAGES
-from arvis.agents.owners import tell_owner
+from arvis.agents.owners import DAY_MS, tell_owner
 from arvis.agents.standing import SUMMARIES
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction, CompactionStatus, Conversation
@@ -162,7 +162,7 @@ def note_failure(
     tx.timeline.note(_concerned(tx, execution, messages), "compaction_failed", {"reason": reason, "error": error}, now)
     agent = tx.agents.get(execution.state["agent"])
     text = notices.compaction_failed(agent.name if agent else "An agent", error)
-    tell_owner(tx, f"compaction:{execution.state['conversation']}", text, now)
+    tell_owner(tx, f"compaction:{execution.state['conversation']}", text, now, DAY_MS)
 
 
 def give_up(tx: Transaction, execution: Execution, now: int, *, reason: str, error: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from arvis.agents import notices
 from arvis.agents.compacting_range import compaction_due
 from arvis.agents.input import Diagnostics, examine
+from arvis.agents.reading import unsettled
 from arvis.agents.standing import load_asked
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.executions import Execution
@@ -18,10 +19,12 @@ from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Next
+from arvis.graph.decisions import Decision, End, Goto, Next
 from arvis.ports.compactions import Size
 from arvis.ports.store import Store, Transaction
 
+#: Where a turn goes first whose messages came with files.
+READ_FILES = "read_files"
 #: How many of a person's newest messages tell a burst.
 _RECENT = 30
 
@@ -34,6 +37,8 @@ class InputNode:
         agent, messages, times, size = await self._store.read(_load, context.execution)
         if agent.status is AgentStatus.ARCHIVED:
             return End(RunResult(notices.archived(agent.name), "", "", "").to_json())
+        if unsettled(messages):
+            return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
         if "task" in context.state:
             times = []  # what other agents ask for comes at nobody's pace
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)

@@ -50,6 +50,14 @@ def no_answer(agent: str) -> str:
     return f"{agent} asked for tools again and again and gave no answer. Please ask in another way."
 
 
+def unreadable(files: Sequence[tuple[str, str]]) -> str:
+    """In the place of a reply to nothing but files of which none could be read: names, and why."""
+    if len(files) == 1:
+        name, why = files[0]
+        return f"I could not read {name}: {why}."
+    return "\n".join(["I could not read these files:", *(f"- {name}: {why}" for name, why in files)])
+
+
 def archived(agent: str) -> str:
     """Where an agent was deleted while somebody waited for its answer."""
     return f"{agent} is not there any more. Please ask somebody else."

@@ -1,18 +1,28 @@
 """What the owners are told without having asked: that something went wrong which only they can mend.
 
-It goes where an owner last talked alone with an agent; once a day about the same thing. Scripts' parts.
+It goes to the place that the configuration names, else to where an owner last talked alone with an agent; once in a while
+about the same thing. Scripts' parts.
 """
 
 from __future__ import annotations
 
-from arvis.agents.saying import notice
-from arvis.domain.jobs import Priority
-from arvis.domain.messages import Principal, PrincipalRole, StoredMessage
+import json
+
+from arvis.agents.saying import deliver, notice
+from arvis.domain.jobs import Failed, Job, JobKind, Priority
+from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
 from arvis.ports.store import Transaction
 
-DAY_MS = 86_400_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 #: The newest conversation of an owner alone with an agent, by a message of it.
 _PLACE = "owner_place"
+#: Where the configuration wants them told, as JSON of an address.
+_CHOSEN = "owners_notify"
+#: Characters of a complaint of the outside that are told.
+_LONGEST_ERROR = 300
+
+_SEE = "\n`arvis jobs list --status failed` shows what was given up; `arvis jobs retry ID` tries it again."
 
 
 def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *, direct: bool, now: int) -> None:
@@ -24,13 +34,86 @@ def note_place(tx: Transaction, message: StoredMessage, principal: Principal, *,
         tx.settings.put(_PLACE, message.id, now)
 
 
-def tell_owner(tx: Transaction, about: str, text: str, now: int) -> bool:
-    """`about` names the thing, as in `compaction:CONVERSATION`. False when there is nobody to tell, or it was told
-    within a day."""
-    place, key = tx.messages.get(tx.settings.get(_PLACE) or ""), f"told:{about}"
+def choose_place(tx: Transaction, address: Address | None, now: int) -> None:
+    """What the configuration says; at every start."""
+    chosen = json.dumps(address.to_json()) if address is not None else ""
+    if (tx.settings.get(_CHOSEN) or "") != chosen:
+        tx.settings.put(_CHOSEN, chosen, now)
+
+
+def tell_owner(
+    tx: Transaction, about: str, text: str, now: int, every: int = HOUR_MS, *, unless: Address | None = None
+) -> bool:
+    """`about` names the cause, as in `compaction:CONVERSATION`. False when there is nobody to tell, or it was told less
+    than `every` ms ago; `unless`: a place that it would be no use to tell it in."""
+    key = f"told:{about}"
     told = tx.settings.get(key)
-    if place is None or (told is not None and now - int(told) < DAY_MS):
+    if told is not None and 0 <= now - int(told) < every:
+        return False
+    talked, chosen = tx.messages.get(tx.settings.get(_PLACE) or ""), _chosen(tx)
+    if chosen is not None and not _same_bot(chosen, unless):
+        _say_in(tx, chosen, text, now)
+    elif talked is not None and not _same_bot(talked.address, unless):
+        notice(tx, like=talked, text=text, priority=Priority.BACKGROUND, now=now)
+    else:
         return False
     tx.settings.put(key, str(now), now)
-    notice(tx, like=place, text=text, priority=Priority.BACKGROUND, now=now)
     return True
+
+
+def tell_of_bot(tx: Transaction, platform: str, name: str, text: str, now: int, *, cause: str = "down") -> bool:
+    """A bot is out of reach, or its token was refused (`cause` is one word for it). Not told by the bot itself, which could
+    not."""
+    return tell_owner(tx, f"bot:{platform}/{name}:{cause}", text, now, unless=Address(platform, name, ""))
+
+
+def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Failed, now: int) -> bool:
+    """A delivery or a turn was given up; once an hour for each bot or agent and reason."""
+    error = " ".join(outcome.error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+    if job.kind is JobKind.DELIVER:
+        delivery = tx.deliveries.get(job.delivery_id or "")
+        if delivery is None:
+            return False
+        address = delivery.address
+        bot = f"{address.platform}/{address.connector}"
+        text = f"A message could not be delivered to {address.channel} on {bot}: {error}{_SEE}"
+        return tell_owner(tx, f"undelivered:{bot}:{outcome.reason}", text, now, unless=address)
+    if outcome.reason.startswith("budget"):
+        return False
+    agent = tx.agents.get(job.agent_id or "")
+    who = agent.name if agent is not None else "An agent"
+    text = f"{who} had to give up a task ({outcome.reason}): {error}{_SEE}"
+    return tell_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now)
+
+
+def _chosen(tx: Transaction) -> Address | None:
+    chosen = tx.settings.get(_CHOSEN)
+    return Address.from_json(json.loads(chosen)) if chosen else None
+
+
+def _same_bot(place: Address, other: Address | None) -> bool:
+    """Whether both hang on the same bot. A channel may be named: then it is about that one only."""
+    if other is None or (place.platform, place.connector) != (other.platform, other.connector):
+        return False
+    return not other.channel or place.channel == other.channel
+
+
+def _say_in(tx: Transaction, address: Address, text: str, now: int) -> None:
+    """A word of the daemon in a place where nobody need have talked: it belongs to no conversation."""
+    said = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.NOTICE,
+        content=text,
+        tokens=0,
+        status=MessageStatus.ANSWERED,
+        address=address,
+        principal_id=None,
+        user_name="",
+        agent_id=None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+    )
+    tx.messages.add(said)
+    deliver(tx, said, agent=None, answers=(), priority=Priority.BACKGROUND, now=now)

@@ -10,11 +10,28 @@ from dataclasses import replace
 
 from arvis.agents import notices
 from arvis.domain.agents import Agent
-from arvis.domain.executions import PERSONAL_WAITS, Execution, WaitKind
+from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
-from arvis.domain.messages import Delivery, DeliveryState, MessageStatus, Role, StoredMessage
+from arvis.domain.messages import (
+    Button,
+    ButtonStyle,
+    Delivery,
+    DeliveryState,
+    MessageStatus,
+    OutgoingFile,
+    Role,
+    StoredMessage,
+)
 from arvis.domain.taint import CLEAN
 from arvis.ports.store import Transaction
+
+#: How the id of a button begins that answers a question (then its id and the number of the choice), and of one that
+#: stops a turn (then the id of its message).
+WAIT, STOP = "wait", "stop"
+_STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
+#: What every platform can show.
+_MOST_BUTTONS = 25
+_LONGEST_LABEL = 75
 
 
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
@@ -44,13 +61,32 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
         return
     for wait in open_:
         text = wait.prompt if wait.kind is WaitKind.USER else notices.question(wait.prompt, wait.id, wait.choices)
-        notice(tx, like=like, text=text, priority=execution.priority, now=now)
+        notice(tx, like=like, text=text, priority=execution.priority, now=now, buttons=_buttons(wait))
     shown = [*known, *(wait.id for wait in open_)]
     tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
 
 
+def _buttons(wait: Wait) -> list[Button]:
+    return [
+        Button(f"{WAIT}.{wait.id}.{number}", choice[:_LONGEST_LABEL], _STYLES.get(choice, ButtonStyle.SECONDARY))
+        for number, choice in enumerate(wait.choices[:_MOST_BUTTONS])
+    ]
+
+
+def stop_button(message_id: str) -> Button:
+    """Stops the turn of a message."""
+    return Button(f"{STOP}.{message_id}", "Stop", ButtonStyle.DANGER)
+
+
 def notice(
-    tx: Transaction, *, like: StoredMessage, text: str, priority: int, now: int, answers: Sequence[str] = ()
+    tx: Transaction,
+    *,
+    like: StoredMessage,
+    text: str,
+    priority: int,
+    now: int,
+    answers: Sequence[str] = (),
+    buttons: Sequence[Button] = (),
 ) -> StoredMessage:
     """A word of the daemon in the place of this message, behind it: no part of the history. It is the end only of the
     messages that it `answers`."""
@@ -70,12 +106,21 @@ def notice(
         taint=CLEAN,
     )
     tx.messages.add(said)
-    deliver(tx, said, agent=tx.agents.get(said.agent_id or ""), answers=answers, priority=priority, now=now)
+    agent = tx.agents.get(said.agent_id or "")
+    deliver(tx, said, agent=agent, answers=answers, priority=priority, now=now, buttons=buttons)
     return said
 
 
 def deliver(
-    tx: Transaction, message: StoredMessage, *, agent: Agent | None, answers: Sequence[str], priority: int, now: int
+    tx: Transaction,
+    message: StoredMessage,
+    *,
+    agent: Agent | None,
+    answers: Sequence[str],
+    priority: int,
+    now: int,
+    buttons: Sequence[Button] = (),
+    files: Sequence[OutgoingFile] = (),
 ) -> None:
     """Messages leave only as deliveries: a row and a job in the lane of the address."""
     delivery = Delivery(
@@ -90,6 +135,10 @@ def deliver(
         agent=agent.slug if agent else None,
         state=DeliveryState.PENDING,
         created_at=now,
+        reply_ref=message.platform_ref,
+        execution_id=message.execution_id,
+        buttons=tuple(buttons),
+        files=tuple(files),
     )
     tx.deliveries.add(delivery)
     tx.jobs.add(NewJob.deliver(message.address, priority, delivery_id=delivery.id, message_id=message.id), now)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from arvis.context import Overheard
+from arvis.domain.agent_rules import MOST_OBSERVED
 from arvis.domain.agents import Agent, Binding
 from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of
-from arvis.domain.messages import PastMessage, StoredMessage
+from arvis.domain.messages import Address, PastMessage, StoredMessage
 from arvis.domain.money import Spender
+from arvis.domain.platforms import Incident
 from arvis.domain.runs import Rest
 from arvis.domain.taint import Label, Taint
 from arvis.memory import Recall, recall
@@ -25,6 +28,10 @@ HISTORY_ROWS = 120
 SUMMARIES = 3
 #: Facts are looked for by this much of what was asked, in characters.
 _ASKED = 2_000
+#: What people wrote to one another is read along for a day.
+OBSERVED_MS = 86_400_000
+#: So many things that went wrong are told in one turn.
+INCIDENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,8 @@ class Standing(Asked):
     calibrations: list[Calibration]
     spender: Spender
     taint: Taint
+    observed: list[Overheard]
+    incidents: list[Incident]
 
     @property
     def asker(self) -> str | None:
@@ -73,6 +82,7 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     # What another agent asks for stands for itself (behaviour 1.9).
     alone = "task" in execution.state
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
+    read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now)
     return Standing(
         agent=agent,
         current=asked.current,
@@ -93,7 +103,18 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
         taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
+        observed=read_along,
+        incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
     )
+
+
+def _overheard(tx: Transaction, place: Address, now: int) -> list[Overheard]:
+    found = tx.observed.newest(place, now - OBSERVED_MS, MOST_OBSERVED)
+    people = {user_id: tx.principals.find(place.platform, user_id) for user_id in {each.user_id for each in found}}
+    return [
+        Overheard(person.id if (person := people[each.user_id]) else each.user_id, each.user_name, each.content)
+        for each in found
+    ]
 
 
 def note_rests(tx: Transaction, rests: Sequence[Rest]) -> None:

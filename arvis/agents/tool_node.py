@@ -10,6 +10,7 @@ from typing import Any
 
 from arvis.agents import rounds, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.outgoing import with_files
 from arvis.agents.standing import Asked, load_asked
 from arvis.agents.tool_use import CallRunner, Planned
 from arvis.domain.agents import OWN_WORD_TOOLS
@@ -76,7 +77,8 @@ class ToolNode:
         context.record(_note_tools, context.execution.id, planned, outputs, context.now())
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
-        changes = rounds.made(number, context.place, refused)
+        files = [file for output in outputs for file in output.files]
+        changes = rounds.made(number, context.place, refused) | with_files(context.state, files)
         taint = sorted({*context.state.get("taint", ()), *_labels(calls)})
         return Next(None, looping=looping, verdicts={}, asking=None, taint=taint, **changes)
 

@@ -15,6 +15,7 @@ import structlog
 
 from arvis.agents.rounds import effect_name, output_of
 from arvis.domain.errors import ArvisError, ToolError
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
@@ -176,7 +177,8 @@ class CallRunner:
         tool = planned.tool
         if tool is None:
             return ToolOutput(planned.call.id, planned.refusal, failed=True)
-        caller = replace(self._caller, call_id=f"{self._caller.call_id}-{index + 1}")
+        files: list[OutgoingFile] = []
+        caller = replace(self._caller, call_id=f"{self._caller.call_id}-{index + 1}", attach=files.append)
         try:
             async with asyncio.timeout(self._timeout):
                 content = await tool.call(planned.arguments, caller)
@@ -192,7 +194,7 @@ class CallRunner:
         text = planned.note + (told(content) or "(no output)")
         if tool.sensitive:
             return ToolOutput(planned.call.id, self._seal(text), sealed=True)
-        return ToolOutput(planned.call.id, text)
+        return ToolOutput(planned.call.id, text, files=tuple(files))
 
 
 def _failed(planned: Planned, why: str) -> ToolOutput:

@@ -13,6 +13,7 @@ from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
+from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
 from arvis.agents.saying import deliver, notice
 from arvis.conversations import estimate_tokens
@@ -68,8 +69,10 @@ def begin_turn(
     principal: Principal,
     attachments: Sequence[Attachment],
     now: int,
+    run_at: int | None = None,
 ) -> StoredMessage:
-    """Conversation, user message, execution and job: a message that is accepted is one that will be answered."""
+    """Conversation, user message, execution and job: a message that is accepted is one that will be answered, from
+    `run_at` on (None: now)."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, incoming.content, now)
@@ -79,9 +82,9 @@ def begin_turn(
     else:
         state = new_turn_state(agent.id, message.address, conversation.id) | _standing(incoming.sender)
         priority = priority_of(agent, principal.role)
-        message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now)
+        message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now, run_at=run_at)
     tx.messages.add(message, event_id=incoming.event_id)
-    tx.messages.attach(message.id, attachments)
+    tx.files.add(message.id, attachments)
     note_place(tx, message, principal, direct=incoming.is_direct, now=now)
     return message
 
@@ -114,6 +117,7 @@ def _queue_turn(
     priority: int,
     alone: bool,
     now: int,
+    run_at: int | None = None,
 ) -> StoredMessage:
     """Execution and job of a turn; `alone`: no other message joins it."""
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
@@ -129,6 +133,7 @@ def _queue_turn(
         message_id=message.id,
         execution_id=execution.id,
         tokens=message.tokens,
+        run_at=run_at,
     )
     added = tx.jobs.add(job, now)
     return replace(message, execution_id=execution.id, position=added.position)
@@ -203,6 +208,8 @@ def _user_message(
         turn=None,
         created_at=now,
         route=route,
+        platform_ref=incoming.platform_ref,
+        album=incoming.album,
     )
 
 
@@ -235,9 +242,14 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
     tx.messages.add(reply)
     if ending.status is MessageStatus.ANSWERED:
         charge_turn(tx, execution, now, message_id=reply.id)
+        if told := execution.state.get("incidents"):
+            tx.incidents.told(reply.conversation_id or "", execution.id, told)
     tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
-    if ending.content:
-        deliver(tx, reply, agent=agent, answers=[message.id for message in asked], priority=execution.priority, now=now)
+    files = files_of(execution.state) if ending.status is MessageStatus.ANSWERED else ()
+    tx.files.add(reply.id, [Attachment(each.filename, each.content_type, each.size, each.sha256) for each in files])
+    if ending.content or files:
+        answers = [message.id for message in asked]
+        deliver(tx, reply, agent=agent, answers=answers, priority=execution.priority, now=now, files=files)
     _compact_if_due(tx, execution, reply, agent, now)
     return asked
 
@@ -287,6 +299,17 @@ def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> Cancel
     asked = end_turn(tx, execution, ending, now)
     tx.timeline.note([message.id for message in asked], "stopped", {"by": by}, now)
     return CancelledTurn(asked, jobs)
+
+
+def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
+    """End a turn that has not begun, because its message was taken back: nothing is said."""
+    jobs = lifecycle.cancel(tx, execution_id, now)
+    execution = tx.executions.get(execution_id)
+    if execution is None:
+        return CancelledTurn([], jobs)
+    return CancelledTurn(
+        end_turn(tx, execution, Ending(MessageStatus.CANCELLED, Role.NOTICE, "", "deleted"), now), jobs
+    )
 
 
 def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:

@@ -95,8 +95,8 @@ async def open_base(
 
 def _topics(config: Config) -> list[Topic]:
     """What this process wants to hear from the others."""
-    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS}
-    return [topic for role, topic in wanted.items() if role in config.roles]
+    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS}
+    return list({topic for role, topic in wanted.items() if role in config.roles})
 
 
 def _end_at_once(error: StoreLost) -> None:

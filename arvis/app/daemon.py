@@ -9,18 +9,18 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from importlib.metadata import entry_points
 from typing import Any
 
 import structlog
 
 from arvis.app.base import Base, open_base, watch_disk
+from arvis.app.bots import open_bots
 from arvis.app.parts import new_token
 from arvis.app.providers import open_shelf
-from arvis.app.roles import start_roles
+from arvis.app.roles import Outside, start_roles
+from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
 from arvis.config import Config, ineffective_keys
-from arvis.domain.errors import ConfigError
 from arvis.domain.runs import CallTimeouts
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
@@ -46,7 +46,6 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         stack.enter_context(
             logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
         )
-        _check_connectors(config)
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
         base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
@@ -56,8 +55,12 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
         wanted = {account.provider for account in (*config.accounts, DEMO)}
         shelf.require(wanted)
         tools = await stack.enter_async_context(open_tools(base, shelf))
+        bots = await stack.enter_async_context(open_bots(base))
+        speech = await stack.enter_async_context(
+            open_speech(config.speech, http=shelf.http, accounts=base.accounts.current, clock=clock)
+        )
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, shelf, tools, supervisor)
+        web = await start_roles(base, Outside(shelf, tools, bots, speech), supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
@@ -101,20 +104,6 @@ def _models(base: Base) -> list[str]:
 def _warn_of_ineffective(config: Config) -> None:
     if ineffective := ineffective_keys(config):
         log.warning("settings_without_effect", keys=ineffective, why="this version does not act upon them yet")
-
-
-def _check_connectors(config: Config) -> None:
-    """A bot that was configured and cannot run is an error; one that only a variable asked for is left out."""
-    installed = {point.name for point in entry_points(group="arvis.connectors")}
-    for entry in config.connectors:
-        if entry.platform in installed:
-            continue
-        if entry.variable is None:
-            raise ConfigError(
-                f"`{entry.path}` names a platform that is not available in this version: {entry.platform}",
-                fix="remove it; the web page, the API and the command line are there",
-            )
-        log.warning("connector_skipped", platform=entry.platform, variable=entry.variable, why="not in this version")
 
 
 def _stop_on_signals() -> asyncio.Event:

@@ -9,6 +9,7 @@ from arvis.agents.agent import PREPARE, AgentParts, agent_graph
 from arvis.agents.briefing import Briefing
 from arvis.agents.compaction import Compactor, Measures, compaction_graph
 from arvis.agents.model_call import ModelCaller
+from arvis.agents.reading import FileRules
 from arvis.agents.tool_node import ToolRules
 from arvis.context import Budget
 from arvis.conversations import estimator_of
@@ -17,6 +18,7 @@ from arvis.effects.approvals import proposal_graph
 from arvis.graph.decisions import Graph
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
+from arvis.ports.transcriber import Speaker
 from arvis.runner import Runner
 from arvis.runner.purse import Purse
 from arvis.skills import Skill
@@ -33,8 +35,10 @@ class GraphParts:
     tools: ToolRules
     skills: Callable[[], Awaitable[Collection[Skill]]]
     new_id: Callable[[], str]
+    files: FileRules
     fast: str | None = None
     reply_bytes: int = 262_144
+    speaker: Speaker | None = None
 
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
@@ -47,7 +51,9 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         skills=parts.skills,
         compactor=_compactor(parts, caller, after=PREPARE),
         tools=parts.tools,
+        files=parts.files,
         reply_bytes=parts.reply_bytes,
+        speaker=parts.speaker,
     )
     rules = parts.tools
     graphs = (

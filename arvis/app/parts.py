@@ -7,16 +7,30 @@ import secrets
 from collections.abc import Collection
 from functools import partial
 
+from arvis.agents.answers import APPROVERS
+from arvis.agents.pairing import new_code
+from arvis.agents.reading import FileRules
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
+from arvis.app.bots import Bots
 from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
+from arvis.bots.fleet import BotFleet
+from arvis.bots.keeper import BotKeeper
 from arvis.conversations.counting import ModelCounting
+from arvis.conversations.vision import sees
+from arvis.domain.messages import Address
 from arvis.effects.situation import Limits
 from arvis.graph.engine import Engine
+from arvis.inbox import Door, InboxRules
+from arvis.media import MediaReader
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
+from arvis.ports.connector import FetchError, FetchesFiles
+from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
+from arvis.process.programs import GuardedPrograms
 from arvis.process.roles import RoleState, Supervisor
 from arvis.queue.patience import PatientStore
 from arvis.routing import Router
@@ -26,12 +40,11 @@ from arvis.runner.prices import Price, Prices
 from arvis.runner.purse import Purse
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
-from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 from arvis.web.surroundings import Surroundings
 
 
-def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlow:
+def build_flow(base: Base, providers: Providers, tools: ToolRules, fleet: BotFleet, speech: Speech) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
@@ -41,6 +54,7 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         random=random.random,
         prices=Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()}),
         counting=ModelCounting(windows=config.windows),
+        sees=lambda provider, model: sees(provider, model, config.vision),
     )
     limits = config.budgets.limits(config.scheduler.timezone)
     purse = Purse(store=base.store, limits=limits, clock=base.clock)
@@ -51,8 +65,10 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         tools=tools,
         skills=partial(_current_skills, base),
         new_id=base.new_id,
+        files=_file_rules(base, tools, fleet, speech),
         fast=config.model.fast,
         reply_bytes=config.limits.reply_bytes,
+        speaker=speech.speaker,
     )
     engine = Engine(
         store=PatientStore(store=base.store, clock=base.clock),
@@ -61,16 +77,9 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
         bus=base.bus,
         new_id=base.new_id,
     )
-    router = Router(
-        fallback=config.routing.fallback,
-        conductor_channel=config.routing.conductor_channel,
-        owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
-    )
     bounds = config.limits
     return MessageFlow(
-        admit=base.disk.admit,
         store=base.store,
-        router=router,
         engine=engine,
         bus=base.bus,
         clock=base.clock,
@@ -79,12 +88,55 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules) -> MessageFlo
     )
 
 
+def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -> FileRules:
+    async def fetch(address: Address, source: str, most: int) -> bytes:
+        connector = fleet.connector_of(address)
+        if not isinstance(connector, FetchesFiles):
+            raise FetchError("the bot that it came through is not there any more", permanent=True)
+        return await connector.fetch(source, most)
+
+    reader = MediaReader(programs=GuardedPrograms(), transcriber=speech.transcriber, minutes=speech.minutes)
+    most = base.config.limits.attachment_bytes
+    return FileRules(fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most)
+
+
+def build_inbox(base: Base) -> Door:
+    """Where every connector of this process brings what happens on its platform."""
+    config = base.config
+    router = Router(
+        fallback=config.routing.fallback,
+        conductor_channel=config.routing.conductor_channel,
+        owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
+    )
+    rules = InboxRules(
+        zone=config.scheduler.timezone,
+        answer_within=config.delivery.answer_within,
+        approvers=tuple(APPROVERS[config.approvals.approvers]),
+    )
+    return Door(
+        admit=base.disk.admit,
+        store=base.store,
+        router=router,
+        bus=base.bus,
+        clock=base.clock,
+        rules=rules,
+        new_code=partial(new_code, secrets.randbits),
+    )
+
+
 async def _current_skills(base: Base) -> Collection[Skill]:
     return (await base.skills.current()).skills.values()
 
 
 def build_web(
-    base: Base, flow: MessageFlow, providers: Providers, tools: Toolbox, *, rooms: WebConnector, supervisor: Supervisor
+    base: Base,
+    inbox: Inbox,
+    providers: Providers,
+    tools: Toolbox,
+    *,
+    bots: Bots,
+    keeper: BotKeeper,
+    supervisor: Supervisor,
 ) -> WebServer:
     config = base.config
     importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
@@ -93,8 +145,9 @@ def build_web(
         limits=config.limits,
         zone=config.scheduler.timezone,
         owners=tuple(config.owners.get("web", ())),
+        all_owners=config.owners,
         daemon_key=base.folder.api_key,
-        inbox=flow,
+        inbox=inbox,
         insights=base.insights,
         operations=StoreOperations(
             store=base.store, bus=base.bus, clock=base.clock, approvers=config.approvals.approvers
@@ -108,13 +161,16 @@ def build_web(
             bus=base.bus,
             clock=base.clock,
         ),
+        bots=bots.desk,
+        bot_connector=bots.fleet.connector,
         secrets=base.secrets,
         store=base.store,
-        connector=rooms,
+        connector=bots.rooms,
         bus=base.bus,
         clock=base.clock,
         new_token=new_token,
         roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
+        bot_health=keeper.health,
         room=lambda: not base.disk.low,
         skills=importer,
     )

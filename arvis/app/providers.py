@@ -46,6 +46,11 @@ class LateHttp:
             yield response
 
     @asynccontextmanager
+    async def post_form(self, url: str, **how: Any) -> AsyncIterator[HttpResponse]:
+        async with (self._client or await self.open()).post_form(url, **how) as response:
+            yield response
+
+    @asynccontextmanager
     async def get(self, url: str, **how: Any) -> AsyncIterator[HttpResponse]:
         async with (self._client or await self.open()).get(url, **how) as response:
             yield response

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from arvis.agents import owners
 from arvis.app.base import Base
-from arvis.app.parts import build_flow, build_web
+from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
+from arvis.app.parts import build_flow, build_inbox, build_web
+from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
-from arvis.delivery import Deliverer
+from arvis.delivery import Deliverer, Lateness, Presence
 from arvis.domain.events import JobSettled
 from arvis.domain.jobs import JobKind
 from arvis.graph import lifecycle
 from arvis.housekeeping import Housekeeping
 from arvis.message_flow import MessageFlow
-from arvis.ports.connector import Connector
 from arvis.ports.provider import Providers
 from arvis.process.leases import RoleKeeper
 from arvis.process.lock import DataFolder, leave_address
@@ -22,7 +25,6 @@ from arvis.process.roles import Role, Supervisor
 from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
-from arvis.web.connector import WebConnector
 from arvis.web.server import WebServer
 
 DAY_MS = 24 * 3600 * 1000
@@ -30,32 +32,58 @@ DAY_MS = 24 * 3600 * 1000
 Up = Callable[[], None]
 
 
-async def start_roles(base: Base, providers: Providers, tools: Toolbox, supervisor: Supervisor) -> WebServer | None:
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """How the roles reach the world: opened before them, closed after their drain."""
+
+    providers: Providers
+    tools: Toolbox
+    bots: Bots
+    speech: Speech
+
+
+async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
-    config = base.config
-    flow = build_flow(base, providers, tools.rules)
-    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
-    connectors: dict[tuple[str, str], Connector] = {(rooms.platform, rooms.name): rooms}
-    web = build_web(base, flow, providers, tools, rooms=rooms, supervisor=supervisor) if "web" in config.roles else None
+    config, bots = base.config, outside.bots
+    flow = build_flow(base, outside.providers, outside.tools.rules, bots.fleet, outside.speech)
+    door = build_inbox(base)
+    keeper = build_keeper(base, bots, door)
+    web = None
+    if "web" in config.roles:
+        web = build_web(base, door, outside.providers, outside.tools, bots=bots, keeper=keeper, supervisor=supervisor)
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
         if "workers" in config.roles:
             # Alone, whoever changes an account learns of it by itself.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
     if "workers" in config.roles:
-        await supervisor.start(Role("workers", lambda up: _work(base, flow, connectors, up)))
+        presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
+        # Started before the workers, and so stopped after their drain, which still shows what it does.
+        await supervisor.start(Role("presence", presence.run, required=False))
+        await supervisor.start(Role("workers", lambda up: _work(base, flow, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
+    if CONNECTOR_ROLES & set(config.roles):
+        # Started after the workers, and so stopped before them: no new events while the last deliveries leave.
+        await supervisor.start(Role("bots", keeper.run))
     if web is not None:
         await supervisor.start(Role("web", lambda up: _serve(web, base.folder, up)))
     return web
 
 
-async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, str], Connector], up: Up) -> None:
+async def _work(base: Base, flow: MessageFlow, bots: Bots, presence: Presence, up: Up) -> None:
     """The workers: run jobs until cancelled, then drain."""
     settings = base.config.queue
     patient = PatientStore(store=base.store, clock=base.clock)
-    deliverer = Deliverer(store=patient, connectors=connectors, clock=base.clock)
+    rules = base.config.delivery
+    deliverer = Deliverer(
+        store=patient,
+        connector_of=bots.fleet.connector_of,
+        clock=base.clock,
+        bus=base.bus,
+        lateness=Lateness(after=rules.late_after, late=rules.late),
+        release=presence.release,
+    )
     handlers: dict[JobKind, Handler] = {
         JobKind.MESSAGE: flow,
         JobKind.ADVANCE: flow,
@@ -75,6 +103,7 @@ async def _work(base: Base, flow: MessageFlow, connectors: Mapping[tuple[str, st
         node=base.folder.node_id,
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
+    await base.store.write(owners.choose_place, base.config.notify, base.clock.now())
     await queue.start()
     up()
     try:

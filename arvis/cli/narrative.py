@@ -136,6 +136,11 @@ def _tool(step: Json, _: int) -> str:
     return f"tool {step['tool']} {'gave nothing' if step['failed'] else 'gave'}: {step['output']}"
 
 
+def _file(step: Json, _: int) -> str:
+    about = f"file {step['name']} ({step['type'] or 'of no known type'})"
+    return f"{about} could not be read: {step['problem']}" if step["problem"] else f"{about} was read as {step['kind']}"
+
+
 def _delivery(step: Json, _: int) -> str:
     head = f"part {step['part'] + 1} of the answer: {step['state']}"
     return f"{head}: {step['error']}" if step["error"] else head
@@ -157,12 +162,14 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "node": _node,
     "model_call": _model_call,
     "tool": _tool,
+    "file": _file,
     "compacted": lambda step, _: (
         f"{step['messages']} older messages became a summary ({step['tokensSaved']} tokens saved)"
     ),
     "compaction_failed": lambda step, _: f"no summary could be written ({step['reason']}): {step['error']}",
     "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
     "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
+    "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
     "answered": lambda step, _: f"answered by message {step['reply']}",
     "failed": lambda step, _: f"given up; message {step['reply']} says so",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from arvis.agents.turns import CancelledTurn
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
-from arvis.domain.messages import Address, Principal
+from arvis.domain.messages import Address, Principal, Sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,9 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command with who gave it, where, and to which agent. `zone` is the name of a time zone for what it tells."""
+    """A command with who gave it, where, and to which agent, which the rule `route` chose. `zone` is the name of a time zone
+    for what it tells, `house_zone` that of the daemon, whose midnights budgets go by. `sender` knows what limits a person
+    besides the role."""
 
     name: str
     argument: str
@@ -28,3 +32,14 @@ class Invocation:
     agent: Agent
     conversation: Conversation
     zone: str
+    route: str = ""
+    sender: Sender | None = None
+    house_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command answers, and the turns that it ended: these are announced after the commit."""
+
+    text: str
+    stopped: Sequence[CancelledTurn] = ()

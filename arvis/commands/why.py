@@ -22,8 +22,18 @@ _MICROS = 1_000_000
 
 
 def why(tx: Transaction, invocation: Invocation, _now: int) -> str:
-    timeline = tx.timeline.of_last(invocation.conversation.id, invocation.principal.id)
+    timeline = _newest(tx, invocation)
     return "\n".join(_lines(timeline)) if timeline else _NOTHING
+
+
+def _newest(tx: Transaction, invocation: Invocation) -> MessageTimeline | None:
+    """What this person asked an agent last, or what was dropped or expired since. Who talks alone with a bot wrote all of
+    it, also what came before anybody knew them."""
+    person, alone = invocation.principal.id, invocation.conversation.direct
+    asked = tx.timeline.of_last(invocation.conversation.id, person)
+    unasked = tx.timeline.of_last_unasked(invocation.address, None if alone else person)
+    found = [timeline for timeline in (asked, unasked) if timeline is not None]
+    return max(found, key=lambda timeline: timeline.message.created_at, default=None)
 
 
 def _lines(timeline: MessageTimeline) -> Iterator[str]:

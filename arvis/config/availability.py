@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from arvis.config.schema import Config
 from arvis.config.sections import AgentEntry
 
-_SECTIONS = ("speech", "delivery", "language")
+_SECTIONS = ("language",)
 _KEYS = (("limits", "agent_loops"), ("web", "password"), ("scheduler", "poll_seconds"))
 _AGENT_KEYS = ("completion",)
 

@@ -6,7 +6,7 @@ Nothing here asks the process for its environment; whoever calls hands it in.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from arvis.config.accounts import (
     connectors_from_environment,
 )
 from arvis.config.environment import Overrides
+from arvis.config.notify import NOTIFY, notify_place
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
 from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
@@ -61,7 +62,7 @@ class _Loader:
     def load(self, data_dir: Path | None) -> Config:
         parsed = self._parse()
         connectors, problems = self._connectors(parsed)
-        self._refuse([*problems, *_cross_checks(parsed)])
+        self._refuse([*problems, *_cross_checks(parsed), *_notify_problems(parsed, connectors)])
         return Config(
             **{name: getattr(parsed, name) for name in Common.model_fields},
             config_file=self._file.absolute() if self._file is not None else None,
@@ -202,6 +203,13 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     for slug, count in Counter(agent.slug for agent in config.agents).items():
         if count > 1:
             yield Problem(("agents",), f"has {count} agents with the slug {slug}", "Give each agent its own slug.")
+
+
+def _notify_problems(config: ConfigFile, bots: Sequence[ConnectorEntry]) -> Iterator[Problem]:
+    try:
+        notify_place(config.owners, {(bot.platform, bot.name) for bot in bots})
+    except Refused as error:
+        yield Problem(("owners", NOTIFY), str(error), error.fix)
 
 
 def _agent_problems(config: ConfigFile) -> Iterator[Problem]:

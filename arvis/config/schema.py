@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr
 
 from arvis.config.mcp import Mcp
+from arvis.config.notify import notify_place
 from arvis.config.sections import (
     AccountEntry,
     AgentEntry,
@@ -31,6 +32,7 @@ from arvis.config.sections import (
     Web,
 )
 from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList, Tokens
+from arvis.domain.messages import Address
 from arvis.domain.runs import Account
 
 ALL_ROLES = ("connectors", "workers", "scheduler", "web")
@@ -65,9 +67,10 @@ def _language(value: str) -> str:
 
 
 class Common(Section):
-    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights, `prices` a
-    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds; `secrets_key` is the
-    key of what is sealed in the database (None: the one in the data folder)."""
+    """What is the same in the file and in use. `owners` maps a platform to user ids with full rights (and
+    `notify` to where they are told what goes wrong), `prices` a
+    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds, `vision` to whether it
+    sees pictures; `secrets_key` is the key of what is sealed in the database (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
     model_config = ConfigDict(defer_build=True)
@@ -93,6 +96,7 @@ class Common(Section):
     budgets: Budgets = Budgets()
     prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
     windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
+    vision: Annotated[dict[Name, bool], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
 
 
@@ -141,6 +145,11 @@ class Config(Common):
         """The address of the PostgreSQL database; None: SQLite in the data folder."""
         text = self.database.get_secret_value()
         return None if text == SQLITE else text
+
+    @property
+    def notify(self) -> Address | None:
+        """Where the owners want to be told that something went wrong; None: where they talk."""
+        return notify_place(self.owners, {(bot.platform, bot.name) for bot in self.connectors})
 
     @property
     def database_file(self) -> Path:

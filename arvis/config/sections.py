@@ -24,6 +24,7 @@ from arvis.config.values import (
     Whole,
 )
 from arvis.domain.agents import Agent, Binding, Permission
+from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS, SpendingLimits
 from arvis.domain.tools import Permit
 
@@ -94,6 +95,8 @@ class Channel(Section):
     platform: str
     channel: str
     permission: Permission = Permission.FULL
+    respond: Respond | None = None
+    observe: Whole | None = None
 
 
 def _bare_channel(value: object) -> object:
@@ -130,7 +133,10 @@ class AgentEntry(Section):
     @property
     def bindings(self) -> tuple[Binding, ...]:
         """Where it lives, without an id."""
-        return tuple(Binding(each.platform, each.channel, "", each.permission) for each in self.channels)
+        return tuple(
+            Binding(each.platform, each.channel, "", each.permission, each.respond, each.observe)
+            for each in self.channels
+        )
 
 
 class AccountEntry(Section):
@@ -152,17 +158,28 @@ class Scheduler(Section):
 
 
 class Speech(Section):
+    """`model` null: `base` for an engine that runs here, `whisper-1` for the API; `minutes` is how long a sound may last,
+    `memory_mb` what an engine that runs here may hold."""
+
     engine: Literal["none", "openai-whisper", "faster-whisper", "openai-api", "command"] = "none"
-    model: Name = "base"
+    model: Name | None = None
     language: str | None = None
     base_url: Url | None = None
+    api_key: SecretText | None = None
     command: Name | None = None
+    minutes: Annotated[Positive, Field(le=600)] = 10
+    memory_mb: Annotated[Whole, Field(ge=256, le=262_144)] = 4096
     speak: Literal["none", "openai-api", "command"] = "none"
+    speak_model: Name = "gpt-4o-mini-tts"
+    speak_command: Name | None = None
+    voice: Name = "alloy"
 
     @model_validator(mode="after")
     def _command_is_named(self) -> Self:
-        if "command" in (self.engine, self.speak) and self.command is None:
-            raise Refused("must name the `command` to run, because `engine` or `speak` asks for one")
+        if self.engine == "command" and self.command is None:
+            raise Refused("must name the `command` to run, because `engine` asks for one")
+        if self.speak == "command" and self.speak_command is None:
+            raise Refused("must name the `speak_command` to run, because `speak` asks for one")
         return self
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from arvis.context.budget import Budget
 from arvis.context.clock import first_zone
 from arvis.context.composing import Prompt, compose
-from arvis.context.ingredients import Ingredients
+from arvis.context.ingredients import Ingredients, Overheard
 from arvis.context.rules import plain_rules
 from arvis.context.tool_rounds import fit_rounds
 
-__all__ = ["Budget", "Ingredients", "Prompt", "compose", "first_zone", "fit_rounds", "plain_rules"]
+__all__ = ["Budget", "Ingredients", "Overheard", "Prompt", "compose", "first_zone", "fit_rounds", "plain_rules"]

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from arvis.context import notes, rules
 from arvis.context.clock import clock_line
 from arvis.context.cutting import cut_to_fit
+from arvis.context.files import files_that_fit
 from arvis.context.ingredients import Ingredients
 from arvis.context.notes import Notes
 from arvis.context.summaries import Summaries, summaries_that_fit
-from arvis.context.talk import NO_TEXT, Line, alternating, dated, line_of, newest_that_fit
+from arvis.context.talk import NO_TEXT, Line, alternating, dated, line_of, newest_that_fit, overheard_line
 from arvis.context.tool_rounds import tools_cost
 from arvis.domain.markup import escape
 from arvis.domain.measures import Measure
-from arvis.domain.messages import PastMessage, Role, StoredMessage
+from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn
 from arvis.domain.taint import CLEAN, Label, Taint
 
 #: In the order in which they stand in the prompt. Skills count among the tools.
-LAYERS = ("identity", "tools", "sticky", "memory", "summaries", "history", "current", "clock")
+LAYERS = ("identity", "tools", "sticky", "memory", "incidents", "summaries", "history", "observed", "current", "clock")
 
 #: The skills of a turn take at most so many tokens, and such a part of the usable ones.
 SKILL_TOKENS = 4_000
@@ -33,6 +34,12 @@ _SKILLS = 8
 #: So do facts with states, and the summaries.
 _MEMORY = 8
 _SUMMARIES = 4
+#: The texts of files in the turn's own messages.
+_FILES = 2
+#: And what was read along.
+_OBSERVED = 8
+_INCIDENTS = "Since your last reply here, something went wrong that you should know of:"
+_INCIDENT_TOKENS = 500
 #: However much always goes in, so many tokens are left to the turn's own messages.
 _LEAST_CURRENT = 200
 
@@ -64,19 +71,21 @@ def compose(given: Ingredients) -> Prompt:
     current = sheet.current()
     skills = sheet.skills()
     memory = sheet.memory()
+    incidents = sheet.incidents()
     summaries = sheet.summaries()
+    aside = sheet.observed(current)
     room = sheet.room()
-    said, kept = sheet.talk(current, room)
+    said, kept = sheet.talk(aside, current, room)
     left_out = len(given.history) - kept
     return Prompt(
         system=system,
-        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text),
+        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text, incidents),
         now=now,
         turns=alternating(said),
         layers=sheet.layers,
         left_out=left_out,
         room=room,
-        taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out),
+        taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out, overheard=bool(aside)),
         recalled=(*sticky.fact_ids, *memory.fact_ids),
     )
 
@@ -114,7 +123,8 @@ class _Sheet:
     def current(self) -> list[Line]:
         """Whole, whatever the budget says; cut only where the model would refuse it (vector I4)."""
         given = self._given
-        lines = [line_of(message, group=given.group) for message in given.current]
+        messages = files_that_fit(given.current, given.usable // _FILES, self._count)
+        lines = [line_of(message, group=given.group) for message in messages]
         room = self._left(given.most)
         if self._talk_cost(dated((), lines, given.zone)) > room:
             text = "\n\n".join(line.text for line in lines)
@@ -141,19 +151,39 @@ class _Sheet:
         self.layers["summaries"] = found.tokens
         return found
 
+    def incidents(self) -> str:
+        if not self._given.incidents:
+            return ""
+        text = cut_to_fit(escape("\n".join([_INCIDENTS, *self._given.incidents])), _INCIDENT_TOKENS, self._cost)
+        self.layers["incidents"] = self._cost(text)
+        return text
+
+    def observed(self, current: Sequence[Line]) -> list[Line]:
+        """As much of the newest as fits into its part; it never takes room from the turn's own messages."""
+        given, kept = self._given, list(self._given.observed)
+        room = min(given.usable // _OBSERVED, self._left(given.usable)) - self._per_message
+        while kept:
+            line = overheard_line(kept, current[0].at)
+            if line is not None and self._cost(line.text) <= room:
+                self.layers["observed"] = self._talk_cost([line])
+                return [line]
+            kept = kept[len(kept) // 2 :] if len(kept) > 1 else []
+        return []
+
     def room(self) -> int:
         """For the history, in tokens."""
         return self._left(self._given.usable)
 
-    def talk(self, current: Sequence[Line], room: int) -> tuple[list[Line], int]:
-        """As much of the history as fits, with the turn's own messages behind it; and how much of it that is."""
+    def talk(self, aside: Sequence[Line], current: Sequence[Line], room: int) -> tuple[list[Line], int]:
+        """As much of the history as fits, with what was read along and the turn's own messages behind it; and how much of
+        it that is."""
         given = self._given
         day = self._count("[2000-01-01]\n")
         newest_first = (line_of(message, group=given.group) for message in reversed(given.history))
         kept = newest_that_fit(newest_first, room - day, lambda line: self._cost(line.text) + self._per_message + day)
-        said = dated(kept, current, given.zone)
+        said = dated(kept, [*aside, *current], given.zone)
         self.layers["history"] = self._talk_cost(said[: len(kept)])
-        self.layers["current"] = self._talk_cost(said[len(kept) :])
+        self.layers["current"] = self._talk_cost(said[len(kept) + len(aside) :])
         return said, len(kept)
 
     def _left(self, limit: int) -> int:
@@ -169,12 +199,14 @@ class _Sheet:
         return sum(self._cost(line.text) + self._per_message for line in lines)
 
 
-def _taint_of_talk(given: Ingredients, left_out: int) -> Taint:
+def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Taint:
     """Of the messages that are in the prompt."""
     messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
     taint = CLEAN.union(*(message.taint for message in messages))
-    people = any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
-    files = any(message.attachments for message in given.current)
+    people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
+    # What the asker said themselves is theirs, spoken or written.
+    attached = [file for message in given.current for file in message.attachments]
+    files = any(file.kind is not FileKind.VOICE for file in attached)
     return taint | ({Label.PEOPLE} if people else CLEAN) | ({Label.FILES} if files else CLEAN)
 
 

@@ -30,6 +30,15 @@ class Remembered(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Overheard:
+    """What somebody wrote where the agent reads along. `person` is their principal, or their id on the platform."""
+
+    person: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """Nothing is remembered."""
 
@@ -43,7 +52,9 @@ class Ingredients:
     """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
     conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
     `tools` are on offer, `rounds` were made with them in this turn, cut by `fit_rounds`. `now` in ms; `asker` is the
-    principal whose turn it is; `group`: several people write here. `shrunk`: a model refused the whole as too long."""
+    principal whose turn it is; `group`: several people write here. `observed` is what people wrote
+    there to one another, in order; `incidents` are what went wrong since the last turn. `shrunk`: a model refused the
+    whole as too long."""
 
     agent: Agent
     rules: str
@@ -59,6 +70,8 @@ class Ingredients:
     tools: Sequence[ToolSpec] = ()
     rounds: Sequence[Turn] = ()
     asker: str | None = None
+    observed: Sequence[Overheard] = ()
+    incidents: Sequence[str] = ()
     group: bool = False
     shrunk: bool = False
 

@@ -25,6 +25,8 @@ LONGEST_DESCRIPTION = 2_000
 #: In bytes of UTF-8.
 LONGEST_PROMPT = 65_536
 LEAST_CONTEXT = 2_048
+#: What a bot may read along in one place.
+MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
 _LONGEST_ENTRY = 200
@@ -108,6 +110,8 @@ def flaws_of_binding(binding: Binding) -> Iterator[Flaw]:
     if not _is_entry(binding.channel):
         text = f"must be 1 to {_LONGEST_ENTRY} printable characters"
         yield Flaw("channel", text, "Write the id that the platform shows.")
+    if binding.observe is not None and not 0 <= binding.observe <= MOST_OBSERVED:
+        yield Flaw("observe", f"must be from 0 to {MOST_OBSERVED}", "Write 0 to read nothing along.")
 
 
 def is_timezone(name: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from arvis.domain.messages import Respond
+
 
 class AgentStatus(StrEnum):
     ACTIVE = "active"
@@ -65,12 +67,15 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """An agent that lives in a channel."""
+    """An agent that lives in a channel. `respond` says which of its messages are for the agent, `observe` how many others
+    it reads along (None: as the bot there is set)."""
 
     platform: str
     channel: str
     agent_id: str
     permission: Permission = Permission.FULL
+    respond: Respond | None = None
+    observe: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.messages import Address, DeliveryState, MessageStatus
+from arvis.domain.platforms import BotState
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,29 @@ class AccountsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliverySettled:
+    """A delivery has left, or was given up; `execution_id` is the turn that it ends (None: it ends none)."""
+
+    address: Address
+    execution_id: str | None
+    state: DeliveryState
+
+
+@dataclass(frozen=True, slots=True)
+class BotsChanged:
+    """Bots were added, changed or removed in the product."""
+
+
+@dataclass(frozen=True, slots=True)
+class BotStateChanged:
+    """A bot of this process has come up, or gone down."""
+
+    platform: str
+    name: str
+    state: BotState
+
+
+@dataclass(frozen=True, slots=True)
 class NoticesMissed:
     """What other processes said may not have been heard: whoever waits for a notice looks for itself."""
 
@@ -84,5 +108,8 @@ Event = (
     | ExecutionPaused
     | SessionEnded
     | AccountsChanged
+    | DeliverySettled
+    | BotsChanged
+    | BotStateChanged
     | NoticesMissed
 )

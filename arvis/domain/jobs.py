@@ -111,6 +111,7 @@ class NewJob:
         message_id: str,
         execution_id: str,
         tokens: int,
+        run_at: int | None = None,
     ) -> NewJob:
         """The turn of a conversation: at once the `advance` job of the turn's execution. Only messages of the same person
         join it; with None nobody's do."""
@@ -123,6 +124,7 @@ class NewJob:
             message_id=message_id,
             execution_id=execution_id,
             tokens=tokens,
+            run_at=run_at,
         )
 
     @classmethod

@@ -20,13 +20,15 @@ class PrincipalRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A person as Arvis knows them: the platform's immutable id decides, never a display name."""
+    """A person as Arvis knows them: the platform's immutable id decides, never a display name. `paired`: somebody who
+    runs the house vouches for them."""
 
     id: str
     platform: str
     user_id: str
     name: str
     role: PrincipalRole
+    paired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +56,15 @@ class Address:
 @dataclass(frozen=True, slots=True)
 class Sender:
     """Who wrote. `role` is set where the surface already knows it (a logged-in web user, a key); `paired`
-    people may reach agents with risky tools; `agents` limits a chat key to these slugs (None: no limit)."""
+    people may reach agents with risky tools; `agents` limits a chat key to these slugs (None: no limit). `bot`: another
+    program wrote it, which its connector lets through."""
 
     user_id: str
     name: str
     role: PrincipalRole | None = None
     paired: bool = False
     agents: tuple[str, ...] | None = None
+    bot: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +77,75 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file that a platform keeps: its bytes are fetched after permission, by `source`, which only the connector reads.
+    `size` in bytes, as far as the platform tells (None: it does not). `voice`: it was spoken into the platform."""
+
+    filename: str
+    content_type: str
+    size: int | None
+    source: str
+    voice: bool = False
+
+
+class FileState(StrEnum):
+    WAITING = "waiting"
+    STORED = "stored"
+    FAILED = "failed"
+
+
+class FileKind(StrEnum):
+    """What a file is to the agent: a picture it may see, a text it may read, words it may hear, or only a name."""
+
+    IMAGE = "image"
+    DOCUMENT = "document"
+    VOICE = "voice"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
 class Attachment:
-    """A stored file: `sha256` is its name in the blob folder, `size` is in bytes."""
+    """A file of a message: `sha256` is its name in the blob folder (empty while it is `waiting`), `size` is in bytes.
+    `content` is the text that was read or heard in it, `problem` why there is none, `source` what its connector fetches it
+    by."""
 
     filename: str
     content_type: str
     size: int
     sha256: str
+    state: FileState = FileState.STORED
+    kind: FileKind | None = None
+    content: str = ""
+    problem: str = ""
+    source: str = ""
+
+
+class Respond(StrEnum):
+    """Which messages of a group are for a bot: those that address it, all, or none. A direct message always is."""
+
+    MENTION = "mention"
+    ALL = "all"
+    NEVER = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPosition:
+    """How far a bot has read: every event of `feed` (the bot's one queue, or a channel's history) up to `position` is
+    committed."""
+
+    feed: str
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """One platform event. `event_id` with the address is the inbox key: the same event twice is one message."""
+    """One platform event. `event_id` with the address is the inbox key: the same event twice is one message. `uploads`
+    have their bytes with them, `files` are still with the platform.
+
+    `addressed`: by a mention, a reply to the bot or a command; whether the message is for the bot is then decided by
+    `respond`, and what is not for it may be observed, the newest `observe` of a place. `platform_ref` is the platform's own
+    id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
+    says how far the bot has read once this is committed."""
 
     address: Address
     event_id: str
@@ -94,6 +155,13 @@ class IncomingMessage:
     is_direct: bool = False
     addressed: bool = True
     assigned_agent: str | None = None
+    files: tuple[FileRef, ...] = ()
+    respond: Respond = Respond.MENTION
+    observe: int = 0
+    platform_ref: str | None = None
+    sent_at: int | None = None
+    album: str | None = None
+    position: FeedPosition | None = None
 
 
 class Role(StrEnum):
@@ -156,6 +224,8 @@ class StoredMessage:
     position: int = 0
     attachments: tuple[Attachment, ...] = field(default=())
     taint: Taint = CLEAN
+    platform_ref: str | None = None
+    album: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +255,39 @@ class DeliveryState(StrEnum):
     EXPIRED = "expired"
 
 
+class ButtonStyle(StrEnum):
+    PRIMARY = "primary"
+    SECONDARY = "secondary"
+    SUCCESS = "success"
+    DANGER = "danger"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """`id` comes back with a click: at most 64 bytes, which every platform carries."""
+
+    id: str
+    label: str
+    style: ButtonStyle = ButtonStyle.SECONDARY
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingFile:
+    """A file of the content-addressed store that leaves with a reply; `size` in bytes. One with `content` is made of that
+    text when it is sent, and has no hash."""
+
+    filename: str
+    content_type: str
+    size: int
+    sha256: str = ""
+    content: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One outgoing message part. `seq` counts the parts of a channel from 1, without gaps but where a backup was
-    restored; `answers` are the ids of the messages it answers (none for a notice on the way)."""
+    """One outgoing message. `seq` counts those of a channel from 1, without gaps but where a backup was restored; `answers`
+    are the ids of the messages it answers (none for a notice on the way). `reply_ref` is the platform's id of the message
+    that it replies to; the draft of `execution_id` gives way to it."""
 
     id: str
     message_id: str
@@ -201,3 +300,7 @@ class Delivery:
     agent: str | None
     state: DeliveryState
     created_at: int
+    reply_ref: str | None = None
+    execution_id: str | None = None
+    buttons: tuple[Button, ...] = ()
+    files: tuple[OutgoingFile, ...] = ()

@@ -25,7 +25,10 @@ _REFUSED: Mapping[str, str] = {
     "unknown_agent": "there is no such active agent",
     "not_allowed": "this person may not use this agent",
     "not_paired": "this agent has risky tools and this person is not paired",
+    "bot_talk": "too many turns in a row were asked for by other bots; a person's word ends that",
     "not_bound": "this agent is not bound to this channel",
+    "paused": "the agent of this bot is paused",
+    "too_old": "it was written too long before it reached us (delivery.answer_within)",
 }
 
 _FAILED: Mapping[str, str] = {

@@ -11,10 +11,11 @@ from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in a prompt: PNG, JPEG, GIF or WebP."""
+    """A picture in a prompt: PNG, JPEG, GIF or WebP. `name` is what its sender called it."""
 
     media_type: str
     data: bytes = field(repr=False)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
+
+from arvis.domain.messages import OutgoingFile
 
 
 class Risk(StrEnum):
@@ -80,17 +82,21 @@ class ToolCall:
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
     """What a call of a tool gave, as text for the model. `failed`: the text says why there is nothing else; `sealed`: only
-    the key of the secrets opens it."""
+    the key of the secrets opens it. `files` leave with the reply of the turn."""
 
     call_id: str
     content: str
     failed: bool = False
     sealed: bool = False
+    files: tuple[OutgoingFile, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        fields = {"callId": self.call_id, "content": self.content, "failed": self.failed}
+        fields: dict[str, Any] = {"callId": self.call_id, "content": self.content, "failed": self.failed}
+        if self.files:
+            fields["files"] = [asdict(file) for file in self.files]
         return {**fields, "sealed": True} if self.sealed else fields
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolOutput:
-        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False))
+        files = tuple(OutgoingFile(**file) for file in data.get("files", ()))
+        return cls(data["callId"], data["content"], data["failed"], data.get("sealed", False), files)

@@ -15,6 +15,7 @@ class Versioned(StrEnum):
 
     SCHEDULE = "schedule"
     CLIENT = "client"
+    PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json as json_format
 import re
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-from arvis.ports.http import HttpError, HttpResponse
+from arvis.ports.http import FormFile, HttpError, HttpResponse
 
 #: Bytes that the system holds for us on one connection.
 _RECEIVED = 32_768
@@ -60,6 +60,27 @@ class AiohttpClient:
             yield response
 
     @asynccontextmanager
+    async def post_form(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        fields: Mapping[str, str],
+        files: Sequence[FormFile],
+        timeout: float,
+        idle_timeout: float,
+        max_bytes: int,
+    ) -> AsyncIterator[HttpResponse]:
+        form = aiohttp.FormData(dict(fields))
+        for file in files:
+            form.add_field(file.name, file.data, filename=file.filename, content_type=file.content_type)
+        limits = aiohttp.ClientTimeout(total=timeout, sock_read=idle_timeout)
+        async with self._exchange(
+            "POST", url, content=form, headers=headers, limits=limits, max_bytes=max_bytes
+        ) as response:
+            yield response
+
+    @asynccontextmanager
     async def get(
         self, url: str, *, headers: Mapping[str, str], timeout: float, idle_timeout: float, max_bytes: int
     ) -> AsyncIterator[HttpResponse]:
@@ -75,7 +96,7 @@ class AiohttpClient:
         method: str,
         url: str,
         *,
-        content: bytes | None,
+        content: bytes | aiohttp.FormData | None,
         headers: Mapping[str, str],
         limits: aiohttp.ClientTimeout,
         max_bytes: int,

@@ -1,21 +1,43 @@
-"""What a chat platform must offer. Whatever it can do more is a further Protocol."""
+"""What a chat platform must offer (`Connector`), and what it may offer besides: one further Protocol each.
+
+A connector brings events to the inbox and sends what it is given; it decides nothing, keeps nothing and calls no model.
+It is made by a function `create(settings, services)`, registered under `arvis.connectors`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
 
-from arvis.domain.messages import Address, Delivery
+from arvis.domain.messages import Address, Button, Delivery
+from arvis.domain.platforms import Part, Piece
+from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
+
+
+class Guarantee(StrEnum):
+    """What becomes of a send that was interrupted (reliability.md §3). `idempotent`: sending again shows it once.
+    `reconciled`: the connector can find out whether it arrived (`FindsParts`). `at_least_once`: it is sent again.
+    `at_most_once`: it is left, and said to be unknown. `reserve_then_fill`: a placeholder is sent, and then edited."""
+
+    IDEMPOTENT = "idempotent"
+    RECONCILED = "reconciled"
+    AT_LEAST_ONCE = "at_least_once"
+    AT_MOST_ONCE = "at_most_once"
+    RESERVE_THEN_FILL = "reserve_then_fill"
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """`text_limit` is in the platform's unit (None: no limit). `safe_resend`: sending the same delivery twice
-    shows it once, so an interrupted send is simply repeated."""
+    """`whole`: a delivery is never divided, and no note is made before it is sent (then the guarantee is `idempotent`).
+    `late_after` (ms) and `late` are this bot's own rules for late replies (None: the daemon's)."""
 
-    text_limit: int | None = None
-    safe_resend: bool = False
+    guarantee: Guarantee = Guarantee.IDEMPOTENT
+    whole: bool = False
+    late_after: int | None = None
+    late: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +48,61 @@ class Receipt:
 
 
 class SendError(Exception):
-    """A send that failed. `permanent`: the platform will never take it; `retry_after` in seconds;
-    `uncertain`: it may have arrived."""
+    """A send that failed. `permanent`: the platform will never take this; `gone`: it takes nothing for this place any more
+    (kicked, blocked, deleted), which `permanent` goes with; `retry_after` in seconds; `uncertain`: it may have arrived;
+    `moved_to`: the channel has become another one."""
 
     def __init__(
-        self, text: str, *, permanent: bool = False, retry_after: float | None = None, uncertain: bool = False
+        self,
+        text: str,
+        *,
+        permanent: bool = False,
+        gone: bool = False,
+        retry_after: float | None = None,
+        uncertain: bool = False,
+        moved_to: str | None = None,
     ) -> None:
+        super().__init__(text)
+        self.permanent = permanent or gone
+        self.gone = gone
+        self.retry_after = retry_after
+        self.uncertain = uncertain
+        self.moved_to = moved_to
+
+
+class FetchError(Exception):
+    """A file that could not be fetched. `permanent`: it is gone, or too large; `retry_after` in seconds."""
+
+    def __init__(self, text: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
         super().__init__(text)
         self.permanent = permanent
         self.retry_after = retry_after
-        self.uncertain = uncertain
 
 
+class TokenRefused(Exception):
+    """`Connector.run`: the platform does not accept the bot's token, or not what it asks for. Trying again is no use until
+    somebody changes it. The text says what to do and holds no secret."""
+
+
+class BadSetting(Exception):
+    """`create`: a setting of the bot is wrong. `key` names it; `fix` says what it should be."""
+
+    def __init__(self, key: str, text: str, *, fix: str = "") -> None:
+        super().__init__(text)
+        self.key = key
+        self.text = text
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True)
+class BotUp:
+    """Says who the bot is on its platform."""
+
+    user_id: str
+    user_name: str
+
+
+@runtime_checkable
 class Connector(Protocol):
     @property
     def platform(self) -> str: ...
@@ -50,14 +115,139 @@ class Connector(Protocol):
     @property
     def capabilities(self) -> Capabilities: ...
 
-    async def run(self, inbox: Inbox) -> None:
-        """Bring events to the inbox until cancelled."""
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
+        """Bring events to the inbox until cancelled; `up` is called when they come in, and again after each time that the
+        platform was out of reach. Raises `TokenRefused`; anything else is taken for weather, and it is run again."""
         ...
 
-    async def send(self, delivery: Delivery) -> Receipt:
-        """Send one part or raise `SendError`."""
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        """Divide a delivery into what can be sent at once; at least one piece. The same delivery gives the same pieces."""
+        ...
+
+    async def send(self, part: Part) -> Receipt:
+        """Send one part, or make it the content of `part.platform_id` when there is one (an edit, which may be made
+        again). Works whether or not `run` does. Raises `SendError`, and nothing else."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of what `send` opened."""
         ...
 
 
+@runtime_checkable
+class FindsParts(Protocol):
+    async def find(self, part: Part) -> Receipt | None:
+        """The part, if it arrived at an earlier try; None when it surely did not, or when sending it again shows it once.
+        Raises `SendError`: `permanent` when it cannot be told here, else to be asked again."""
+        ...
+
+
+@runtime_checkable
+class Reserves(Protocol):
+    async def reserve(self, part: Part) -> Receipt:
+        """Send a placeholder, which `send` will fill. Raises `SendError`."""
+        ...
+
+
+@runtime_checkable
 class ShowsTyping(Protocol):
-    async def typing(self, address: Address) -> None: ...
+    @property
+    def typing_seconds(self) -> float:
+        """For how long the platform shows it."""
+        ...
+
+    async def typing(self, address: Address) -> None:
+        """Show that the bot is at work. Failures are nobody's business: raises `SendError`, which is dropped."""
+        ...
+
+
+@runtime_checkable
+class ShowsDrafts(Protocol):
+    @property
+    def draft_seconds(self) -> float:
+        """The least time between two changes of a draft."""
+        ...
+
+    async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
+        """Show text that will change; the platform's id of it, or None when it needs no removal. Raises `SendError`."""
+        ...
+
+    async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        """Raises `SendError`."""
+        ...
+
+    async def remove_draft(self, address: Address, platform_id: str) -> None:
+        """Raises `SendError`; one that is not there any more is removed."""
+        ...
+
+
+@runtime_checkable
+class FetchesFiles(Protocol):
+    async def fetch(self, source: str, max_bytes: int) -> bytes:
+        """The bytes of a file by its `FileRef.source`. Raises `FetchError`, also for one that is larger."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What `arvis doctor` is told of a bot; `level` is `ok`, `warning` or `error`."""
+
+    level: str
+    text: str
+    fix: str = ""
+
+
+@runtime_checkable
+class ChecksSetup(Protocol):
+    async def check(self) -> Sequence[Finding]:
+        """Ask the platform whether token, scopes and intents are what the bot needs. Changes nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    status: int
+    body: bytes = b""
+    content_type: str = "text/plain"
+
+
+@runtime_checkable
+class TakesWebhooks(Protocol):
+    async def webhook(self, headers: Mapping[str, str], body: bytes, inbox: Inbox) -> WebhookAnswer:
+        """A request at `/hooks/PLATFORM/NAME`, from anybody: checks the signature before anything else. `headers` have
+        lower-case names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """A bot as it is configured: everything besides its name is in `values`, with secrets resolved."""
+
+    name: str
+    values: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHint:
+    """A text command, for platforms that show a list of them."""
+
+    name: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorServices:
+    """What connectors are made with. `max_parts`: a reply that takes more becomes a file; `guarantee` is what the daemon's
+    configuration asks of platforms that leave a choice; `public_url` is where the outside reaches this daemon."""
+
+    clock: Clock
+    commands: Sequence[CommandHint]
+    max_parts: int = 5
+    guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    public_url: str | None = None
+
+
+class CreateConnector(Protocol):
+    def __call__(self, settings: BotSettings, services: ConnectorServices) -> Connector:
+        """Check the settings and make a connector that has not begun to talk to anybody. Raises `BadSetting`."""
+        ...

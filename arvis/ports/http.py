@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -15,6 +16,16 @@ class HttpError(Exception):
         super().__init__(text)
         self.timeout = timeout
         self.too_large = too_large
+
+
+@dataclass(frozen=True, slots=True)
+class FormFile:
+    """A file of a form, under the `name` of its field."""
+
+    name: str
+    filename: str
+    content_type: str
+    data: bytes = field(repr=False)
 
 
 class HttpResponse(Protocol):
@@ -48,6 +59,20 @@ class HttpClient(Protocol):
     ) -> AbstractAsyncContextManager[HttpResponse]:
         """POST a JSON document. `timeout` bounds the whole exchange, `idle_timeout` the silence between two
         pieces, both in seconds. Entering raises `HttpError` when no answer begins."""
+        ...
+
+    def post_form(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        fields: Mapping[str, str],
+        files: Sequence[FormFile],
+        timeout: float,
+        idle_timeout: float,
+        max_bytes: int,
+    ) -> AbstractAsyncContextManager[HttpResponse]:
+        """POST a form with files (`multipart/form-data`), with the bounds of `post`."""
         ...
 
     def get(

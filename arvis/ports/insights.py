@@ -18,6 +18,7 @@ from arvis.ports.changes import ChangeInsights, ScheduleInsights
 from arvis.ports.compactions import CompactionInsights
 from arvis.ports.memory import MemoryInsights
 from arvis.ports.pages import Page
+from arvis.ports.people import PeopleInsights
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class ClientSums:
     paid: int
 
 
-class Insights(MemoryInsights, ScheduleInsights, CompactionInsights, ChangeInsights, Protocol):
+class Insights(MemoryInsights, ScheduleInsights, CompactionInsights, ChangeInsights, PeopleInsights, Protocol):
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:

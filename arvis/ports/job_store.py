@@ -105,6 +105,10 @@ class JobStore(Protocol):
         nothing."""
         ...
 
+    def defer(self, job_id: str, run_at: int) -> bool:
+        """Let a job that never ran wait until then; False when it has begun, or is over."""
+        ...
+
     def next_due(self) -> int | None:
         """The soonest time at which a waiting head becomes claimable."""
         ...

@@ -15,7 +15,6 @@ from arvis.domain.conversations import Conversation
 from arvis.domain.executions import Answer, Cursor, Effect, Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.messages import (
     Address,
-    Attachment,
     Delivery,
     DeliveryState,
     MessageStatus,
@@ -26,7 +25,7 @@ from arvis.domain.messages import (
 )
 from arvis.domain.runs import ModelCall, Rest
 from arvis.domain.taint import Taint
-from arvis.ports.insights import MessageTimeline
+from arvis.ports.insights import MessageTimeline, UsageSums
 
 
 class Messages(Protocol):
@@ -35,8 +34,6 @@ class Messages(Protocol):
     def get(self, message_id: str) -> StoredMessage | None: ...
 
     def add(self, message: StoredMessage, *, event_id: str | None = None) -> None: ...
-
-    def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None: ...
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
         """The user messages that one execution answers, in order, with their attachments."""
@@ -109,6 +106,12 @@ class Principals(Protocol):
         ...
 
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
+
+    def pair(self, principal_id: str, now: int) -> None:
+        """From now on somebody vouches for this person."""
+        ...
+
+    def unpair(self, principal_id: str, now: int) -> None: ...
 
 
 class Agents(Protocol):
@@ -234,6 +237,10 @@ class Timeline(Protocol):
         """All that is known of the newest message of a conversation that an agent was asked with."""
         ...
 
+    def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
+        """The same of the newest message in this place that was dropped or expired; None: whoever wrote it."""
+        ...
+
 
 class Usage(Protocol):
     def add(
@@ -251,6 +258,10 @@ class Usage(Protocol):
 
     def cost_of(self, execution_id: str) -> int:
         """What the calls of one execution cost, in micros."""
+        ...
+
+    def of_person(self, principal_id: str, since: int) -> UsageSums:
+        """The calls for one person that ended from this time on; only calls, tokens in and out, and cost."""
         ...
 
 

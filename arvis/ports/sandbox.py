@@ -54,6 +54,25 @@ class Sandbox(Protocol):
         ...
 
 
+class Worker(Protocol):
+    """A program that stays and answers lines with lines, one at a time."""
+
+    async def ask(self, line: bytes, *, timeout: float) -> bytes:
+        """Its answer to a line, both without the end of the line. Raises `ToolError` when it has ended, or does not answer
+        in so many seconds; then it is ended, and of no use any more."""
+        ...
+
+    async def close(self) -> None:
+        """End it with all that it started."""
+        ...
+
+
+class Workers(Protocol):
+    async def start(self, argv: Sequence[str], *, environment: Mapping[str, str], memory: int) -> Worker:
+        """`memory` bounds it with all that it starts, in bytes. Raises `ToolError` when it cannot be started."""
+        ...
+
+
 class Programs(Protocol):
     """Programs that the owner installed, run with the rights of this process and the network, but never longer."""
 

@@ -15,6 +15,18 @@ from arvis.ports.compactions import Calibrations, Compactions
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
+from arvis.ports.platforms import (
+    Bots,
+    Drafts,
+    Events,
+    Files,
+    Incidents,
+    IncomingRows,
+    Observed,
+    Pairings,
+    Parts,
+    Places,
+)
 from arvis.ports.repositories import (
     Accounts,
     Agents,
@@ -93,6 +105,26 @@ class Transaction(Protocol):
     def versions(self) -> Versions: ...
     @property
     def skills(self) -> Skills: ...
+    @property
+    def events(self) -> Events: ...
+    @property
+    def observed(self) -> Observed: ...
+    @property
+    def files(self) -> Files: ...
+    @property
+    def incoming(self) -> IncomingRows: ...
+    @property
+    def pairings(self) -> Pairings: ...
+    @property
+    def parts(self) -> Parts: ...
+    @property
+    def drafts(self) -> Drafts: ...
+    @property
+    def places(self) -> Places: ...
+    @property
+    def incidents(self) -> Incidents: ...
+    @property
+    def bots(self) -> Bots: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""
@@ -125,4 +157,8 @@ class Store(Protocol):
 
     async def put_blob(self, data: bytes) -> str:
         """Store bytes under their SHA-256, on disk when it returns."""
+        ...
+
+    async def get_blob(self, sha256: str) -> bytes | None:
+        """Bytes that were stored; None when they are gone."""
         ...

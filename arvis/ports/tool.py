@@ -3,13 +3,13 @@ point in the group `arvis.tools`, which names a function `create(services) -> To
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from arvis.domain.agents import Agent
-from arvis.domain.messages import Address
+from arvis.domain.messages import Address, OutgoingFile
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetcher
@@ -19,11 +19,15 @@ from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
 
 
+def _nowhere(_file: OutgoingFile) -> None:
+    """Where there is no reply."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """For whom a tool is called. `call_id` is the same when a call is run again: an idempotency key for the outside.
     `workspace` is the conversation's own folder (made by whoever writes the first file); `timezone` the name of the
-    agent's zone, else the daemon's."""
+    agent's zone, else the daemon's. `attach` adds a file to the reply of the turn, once the call has succeeded."""
 
     agent: Agent
     principal_id: str | None
@@ -33,6 +37,7 @@ class Caller:
     call_id: str
     workspace: Path
     timezone: str
+    attach: Callable[[OutgoingFile], None] = _nowhere
 
 
 class Tool(Protocol):

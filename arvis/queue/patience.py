@@ -48,3 +48,6 @@ class PatientStore:
 
     async def put_blob(self, data: bytes) -> str:
         return await self._store.put_blob(data)
+
+    async def get_blob(self, sha256: str) -> bytes | None:
+        return await self._store.get_blob(sha256)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from arvis.domain.measures import Measure
 from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
@@ -21,6 +22,7 @@ from arvis.ports.provider import Provider, Providers, StreamingProvider
 from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, passes
 from arvis.runner.choice import DEMO, Choice, candidates
 from arvis.runner.counting import Counting, Counts, key_of, limit_in
+from arvis.runner.pictures import without_pictures
 from arvis.runner.prices import Prices, estimate_micros
 from arvis.runner.rests import Rests
 
@@ -28,6 +30,12 @@ from arvis.runner.rests import Rests
 RETRY_DELAYS = (1.0, 4.0, 15.0)
 
 OnText = Callable[[int, str], None]
+
+
+def _all_see(_provider: str, _model: str) -> bool:
+    """Where nobody knows better."""
+    return True
+
 
 #: What another account would answer with as well.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
@@ -41,7 +49,8 @@ _ESTIMATED = " (tokens and cost are estimates)"
 class Runner:
     """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
     moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
-    run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long."""
+    run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long. `sees` tells
+    of a provider's model whether it is shown pictures."""
 
     def __init__(
         self,
@@ -54,6 +63,7 @@ class Runner:
         deadline: float = 900.0,
         prices: Prices | None = None,
         counting: Counting | None = None,
+        sees: Callable[[str, str], bool] = _all_see,
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
@@ -66,6 +76,7 @@ class Runner:
         self._prices = prices or Prices()
         self._rests = Rests()
         self._counts = Counts(counting)
+        self._sees = sees
 
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what is stored of the accounts."""
@@ -134,11 +145,10 @@ class Runner:
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
         try:
-            room = self._counts.room(choice, attempt.size)
+            request = self._fitted(request, choice, attempt.size)
         except ProviderError as error:
             attempt.errors[choice] = error
             return None
-        request = replace(request, model=choice.model, max_tokens=min(request.max_tokens, room))
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
         try:
             result = await self._call(tried, on_text)
@@ -163,6 +173,13 @@ class Runner:
         if result.window is not None:
             trail.limits.append((key_of(choice), result.window))
         return result
+
+    def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
+        """The request as this model is asked. Raises `ProviderError` when it has no room for it."""
+        if not self._sees(choice.account.provider, choice.model):
+            request, size = without_pictures(request), replace(size, pictures=0)
+        room = self._counts.room(choice, size)
+        return replace(request, model=choice.model, max_tokens=min(request.max_tokens, room))
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permission
+from arvis.domain.messages import Respond
 from arvis.store.session import Row, Session, dump
 
 
@@ -31,7 +32,14 @@ def agent_of(row: Row) -> Agent:
 
 
 def binding_of(row: Row) -> Binding:
-    return Binding(row["platform"], row["channel"], row["agent_id"], Permission(row["permission"]))
+    return Binding(
+        platform=row["platform"],
+        channel=row["channel"],
+        agent_id=row["agent_id"],
+        permission=Permission(row["permission"]),
+        respond=Respond(row["respond"]) if row["respond"] is not None else None,
+        observe=row["observe"],
+    )
 
 
 def _columns_of(agent: Agent) -> dict[str, object]:
@@ -58,7 +66,10 @@ def _data_of(version: AgentVersion) -> str:
     """The id stands in the row."""
     agent = asdict(version.agent)
     del agent["id"]
-    places = [[binding.platform, binding.channel, binding.permission] for binding in version.bindings]
+    places = [
+        [binding.platform, binding.channel, binding.permission, binding.respond, binding.observe]
+        for binding in version.bindings
+    ]
     return dump({"agent": agent, "bindings": places})
 
 
@@ -68,11 +79,14 @@ def version_of(row: Row) -> AgentVersion:
         name: tuple(value) if isinstance(value, list) else value for name, value in data["agent"].items()
     }
     agent = Agent(**{**fields, "id": row["agent_id"], "status": AgentStatus(fields["status"])})
-    bindings = tuple(
-        Binding(platform, channel, agent.id, Permission(permission))
-        for platform, channel, permission in data["bindings"]
-    )
+    bindings = tuple(_kept_binding(agent.id, place) for place in data["bindings"])
     return AgentVersion(agent.id, row["version"], agent, bindings, by_id=row["by_id"], at=row["at"])
+
+
+def _kept_binding(agent_id: str, place: list[Any]) -> Binding:
+    """Earlier versions kept only the first three."""
+    platform, channel, permission, respond, observe = [*place, None, None][:5]
+    return Binding(platform, channel, agent_id, Permission(permission), Respond(respond) if respond else None, observe)
 
 
 class SqlAgents:
@@ -114,6 +128,8 @@ class SqlAgents:
             channel=binding.channel,
             agent_id=binding.agent_id,
             permission=binding.permission,
+            respond=binding.respond,
+            observe=binding.observe,
             now=now,
         )
 

@@ -20,6 +20,10 @@ class Blobs:
     async def put(self, data: bytes) -> str:
         return await asyncio.to_thread(self.keep, data)
 
+    async def get(self, sha256: str) -> bytes | None:
+        """None when they are gone."""
+        return await asyncio.to_thread(self._read, sha256)
+
     def path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256[2:]
 
@@ -32,6 +36,13 @@ class Blobs:
         with disk_trouble("A file that came with a message cannot be stored"):
             self._write(path, data)
         return name
+
+    def _read(self, sha256: str) -> bytes | None:
+        with disk_trouble("A file that came with a message cannot be read"):
+            try:
+                return self.path(sha256).read_bytes()
+            except FileNotFoundError:
+                return None
 
     def _write(self, path: Path, data: bytes) -> None:
         private_folder(path.parent)

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import DeliveryState
+from arvis.domain.platforms import BotStatus, StoredBot
 from arvis.store.accounts import account_of
+from arvis.store.bots import bot_of, bot_status_of
 from arvis.store.session import Row
 from arvis.store.variables import variable_of
 
@@ -42,7 +44,8 @@ class Records:
     `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
     that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
     `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
-    entered in the product, `secrets` secret variables."""
+    entered in the product, `secrets` secret variables; `bots` were entered there, too, and `bot_states` tells how all bots
+    are."""
 
     installed_at: int
     newest_at: int
@@ -56,6 +59,8 @@ class Records:
     calls: Sequence[AccountCalls]
     accounts: Sequence[StoredAccount]
     secrets: Sequence[Variable]
+    bots: Sequence[StoredBot]
+    bot_states: Sequence[BotStatus]
 
 
 class Look(Protocol):
@@ -83,6 +88,8 @@ def read_records(look: Look, now: int) -> Records:
         calls=_by_account(look("recent_calls", first_id=first_id_at(now - _DAY_MS), limit=MOST)),
         accounts=[account_of(row) for row in look("all_accounts")],
         secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
+        bots=[bot_of(row) for row in look("all_bots")],
+        bot_states=[bot_status_of(row) for row in look("bot_statuses")],
     )
 
 

@@ -22,6 +22,7 @@ from arvis.store.jobs import job_of
 from arvis.store.memory_insights import SqlMemoryInsights
 from arvis.store.messages import address_of, delivery_of, message_of
 from arvis.store.money_insights import SqlMoneyInsights
+from arvis.store.people_insights import SqlPeopleInsights
 from arvis.store.schedules import schedule_of
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, page
@@ -29,7 +30,7 @@ from arvis.store.timeline import MessageRows, current_status, timeline_of
 from arvis.store.variables import variable_of
 
 
-class SqlInsights(SqlMoneyInsights, SqlMemoryInsights, SqlCompactionInsights, SqlAuditInsights):
+class SqlInsights(SqlMoneyInsights, SqlMemoryInsights, SqlCompactionInsights, SqlAuditInsights, SqlPeopleInsights):
     """`Insights` on either database."""
 
     async def close(self) -> None:

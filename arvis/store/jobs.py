@@ -202,7 +202,8 @@ class SqlJobs:
             tokens += row["tokens"]
             same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
             # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
-            if not same or row["claim"] > 0 or tokens > max_tokens:
+            # So does one whose time has not come: more of its message is on the way.
+            if not same or row["claim"] > 0 or row["run_at"] > now or tokens > max_tokens:
                 break
             self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
             if (job := self.get(row["id"])) is not None:
@@ -240,6 +241,14 @@ class SqlJobs:
     def held(self, job: Job) -> bool:
         return self._session.one("hold_job", id=job.id, owner=job.owner, claim=job.claim) is not None
 
+    def defer(self, job_id: str, run_at: int) -> bool:
+        job = self._locked(job_id)
+        if job is None or not self._session.execute("defer_job", id=job_id, run_at=run_at):
+            self._unlock(job)
+            return False
+        self._session.notices.due(run_at)
+        return True
+
     def next_due(self) -> int | None:
         row = self._session.one("next_due_job")
         return row["run_at"] if row else None
@@ -251,6 +260,21 @@ class SqlJobs:
         """What a job of kind `deliver` is to send: read here, it costs no further look at the database."""
         found = self._session.one("get_delivery", id=row["delivery_id"]) if row["delivery_id"] is not None else None
         return delivery_of(found) if found else None
+
+    def move_lane(self, old: str, new: str, now: int) -> int:
+        """Let all that waits in a lane join the tail of another one, in order; what runs there stays. How many. Both lanes
+        are locked."""
+        moved = 0
+        while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
+            for row in rows:
+                position, ready = self._enter(new, row["run_at"], now)
+                self._session.execute("change_lane", id=row["id"], lane=new, position=position, ready=ready)
+            moved += len(rows)
+        if moved and not self._session.execute("leave_lane_empty", lane=old, count=moved):
+            self._session.execute("leave_lane", lane=old, count=moved)
+        for lane in (old, new):
+            self._session.execute("drop_lane", lane=lane)
+        return moved
 
     # -- lanes ---------------------------------------------------------------------------------------------
 

@@ -166,6 +166,13 @@ class SqlFacts:
         self._session.execute("erase_changes", before=before, limit=limit)
         return self._session.execute("erase_facts", before=before, limit=limit)
 
+    def move(self, old: str, new: str) -> None:
+        """Let everything that is known in one scope be known in another one."""
+        for row in self._session.rows("facts_in_scope", old=old):
+            self._session.execute("move_fact_words", number=row["number"], place=_place(row["agent_id"], new))
+        self._session.execute("move_facts", old=old, new=new)
+        self._session.execute("move_fact_changes", old=old, new=new)
+
     def _index(self, fact: Fact) -> None:
         words = " ".join(map(_token, words_of(fact.content)))
         self._session.execute(

@@ -5,21 +5,31 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from arvis.domain.conversations import Conversation
+from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
     Attachment,
+    Button,
+    ButtonStyle,
     Delivery,
     DeliveryState,
     MessageStatus,
+    OutgoingFile,
     PastMessage,
     Role,
     StoredMessage,
 )
 from arvis.domain.runs import ModelCall
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
+from arvis.ports.insights import UsageSums
+from arvis.store.attachments import attachment_of
 from arvis.store.session import Row, Session, dump
+
+#: An empty list, as most rows have it.
+NOTHING = "[]"
 
 
 def address_of(row: Row) -> Address:
@@ -56,6 +66,8 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         position=row["position"],
         attachments=tuple(attachments),
         taint=_taint_of(row),
+        platform_ref=row["platform_ref"],
+        album=row["album"],
     )
 
 
@@ -72,7 +84,26 @@ def delivery_of(row: Row) -> Delivery:
         agent=row["agent"],
         state=DeliveryState(row["state"]),
         created_at=row["created_at"],
+        reply_ref=row["reply_ref"],
+        execution_id=row["execution_id"],
+        buttons=buttons_of(row["buttons"]),
+        files=files_of(row["files"]),
     )
+
+
+def buttons_of(text: str) -> tuple[Button, ...]:
+    if text == NOTHING:
+        return ()
+    return tuple(Button(each["id"], each["label"], ButtonStyle(each["style"])) for each in json.loads(text))
+
+
+def files_of(text: str) -> tuple[OutgoingFile, ...]:
+    return () if text == NOTHING else tuple(OutgoingFile(**each) for each in json.loads(text))
+
+
+def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
+    """As `buttons_of` and `files_of` read it."""
+    return dump([asdict(part) for part in parts]) if parts else NOTHING
 
 
 def conversation_of(row: Row) -> Conversation:
@@ -151,26 +182,14 @@ class SqlMessages:
             reply_to=message.reply_to,
             created_at=message.created_at,
             taint=taint_text(message.taint),
+            platform_ref=message.platform_ref,
+            album=message.album,
         )
-
-    def attach(self, message_id: str, attachments: Sequence[Attachment]) -> None:
-        for ordinal, attachment in enumerate(attachments):
-            self._session.execute(
-                "add_attachment",
-                message_id=message_id,
-                ordinal=ordinal,
-                filename=attachment.filename,
-                content_type=attachment.content_type,
-                size=attachment.size,
-                sha256=attachment.sha256,
-            )
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
         files: dict[str, list[Attachment]] = defaultdict(list)
         for row in self._session.rows("attachments_of_turn", execution_id=execution_id):
-            files[row["message_id"]].append(
-                Attachment(row["filename"], row["content_type"], row["size"], row["sha256"])
-            )
+            files[row["message_id"]].append(attachment_of(row))
         rows = self._session.rows("messages_of_turn", execution_id=execution_id)
         return [message_of(row, files.get(row["id"], ())) for row in rows]
 
@@ -269,6 +288,10 @@ class SqlDeliveries:
             agent=delivery.agent,
             state=delivery.state,
             created_at=delivery.created_at,
+            reply_ref=delivery.reply_ref,
+            execution_id=delivery.execution_id,
+            buttons=list_of(delivery.buttons),
+            files=list_of(delivery.files),
         )
 
     def get(self, delivery_id: str) -> Delivery | None:
@@ -332,3 +355,14 @@ class SqlUsage:
     def cost_of(self, execution_id: str) -> int:
         row = self._session.one("cost_of_execution", execution_id=execution_id)
         return int(row["micros"]) if row else 0
+
+    def of_person(self, principal_id: str, since: int) -> UsageSums:
+        row = self._session.one("usage_of_person", principal_id=principal_id, first=first_id_at(since))
+        if row is None:
+            return UsageSums()
+        return UsageSums(
+            calls=row["calls"],
+            input_tokens=row["input_tokens"],
+            output_tokens=row["output_tokens"],
+            cost_micros=row["cost_micros"],
+        )

@@ -10,7 +10,14 @@ from arvis.store.session import Row, Session
 
 
 def principal_of(row: Row) -> Principal:
-    return Principal(row["id"], row["platform"], row["user_id"], row["name"], PrincipalRole(row["role"]))
+    return Principal(
+        id=row["id"],
+        platform=row["platform"],
+        user_id=row["user_id"],
+        name=row["name"],
+        role=PrincipalRole(row["role"]),
+        paired=row["paired_at"] is not None,
+    )
 
 
 class SqlPrincipals:
@@ -44,6 +51,12 @@ class SqlPrincipals:
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None:
         if (known := self.get(principal_id)) is not None:
             self._update(replace(known, role=role), now)
+
+    def pair(self, principal_id: str, now: int) -> None:
+        self._session.execute("pair_principal", id=principal_id, now=now)
+
+    def unpair(self, principal_id: str, now: int) -> None:
+        self._session.execute("unpair_principal", id=principal_id, now=now)
 
     def _update(self, principal: Principal, now: int) -> None:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)

@@ -138,6 +138,9 @@ class PostgresStore:
         await self._in_thread(self._put_blob, name, data)
         return name
 
+    async def get_blob(self, sha256: str) -> bytes | None:
+        return await self._in_thread(self._get_blob, sha256)
+
     async def _in_thread(self, work: Callable[A, T], *args: A.args, **kwargs: A.kwargs) -> T:
         if self._closed:
             raise store_closed()
@@ -193,6 +196,17 @@ class PostgresStore:
         try:
             session.execute("put_blob", sha256=name, data=data)
             session.commit()
+        except psycopg.Error as error:
+            raise _refused(error) from error
+        finally:
+            self._leave(session)
+
+    def _get_blob(self, name: str) -> bytes | None:
+        session = self._session()
+        try:
+            row = session.one("get_blob", sha256=name)
+            session.commit()
+            return None if row is None else bytes(row["data"])
         except psycopg.Error as error:
             raise _refused(error) from error
         finally:

@@ -93,6 +93,9 @@ class SqliteStore:
     async def put_blob(self, data: bytes) -> str:
         return await self._blobs.put(data)
 
+    async def get_blob(self, sha256: str) -> bytes | None:
+        return await self._blobs.get(sha256)
+
     def _submission(
         self, script: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> Submission:

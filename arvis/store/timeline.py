@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.ids import first_id_at
-from arvis.domain.messages import Attachment, MessageStatus
+from arvis.domain.messages import Address, MessageStatus
 from arvis.ports.insights import MessageTimeline, TimelineStep
+from arvis.store.attachments import attachment_of
 from arvis.store.jobs import job_of
-from arvis.store.messages import message_of
+from arvis.store.messages import message_of, place
 from arvis.store.session import Row, Session, dump
 
 
@@ -39,7 +40,7 @@ def current_status(stored: MessageStatus, job_status: str | None) -> MessageStat
 
 
 def timeline_of(rows: MessageRows) -> MessageTimeline:
-    message = message_of(rows.message, [_attachment(row) for row in rows.attachments if _belongs(row, rows.message)])
+    message = message_of(rows.message, [attachment_of(row) for row in rows.attachments if _belongs(row, rows.message)])
     job = job_of(rows.jobs[-1]) if rows.jobs else None
     reply = rows.reply[0] if rows.reply else None
     return MessageTimeline(
@@ -106,10 +107,6 @@ def _step(at: int, step: str, **data: Any) -> TimelineStep:
     return TimelineStep(at, step, data)
 
 
-def _attachment(row: Row) -> Attachment:
-    return Attachment(row["filename"], row["content_type"], row["size"], row["sha256"])
-
-
 def _belongs(attachment: Row, message: Row) -> bool:
     return bool(attachment["message_id"] == message["id"])
 
@@ -131,6 +128,10 @@ class SqlTimeline:
 
     def of_last(self, conversation_id: str, principal_id: str) -> MessageTimeline | None:
         message = self._session.one("last_asked", conversation_id=conversation_id, principal_id=principal_id)
+        return timeline_of(self._rows_of(message)) if message else None
+
+    def of_last_unasked(self, address: Address, principal_id: str | None) -> MessageTimeline | None:
+        message = self._session.one("last_unasked", **place(address), principal_id=principal_id)
         return timeline_of(self._rows_of(message)) if message else None
 
     def _rows_of(self, message: Row) -> MessageRows:

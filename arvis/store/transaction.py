@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from arvis.store.accounts import SqlAccounts, SqlRests
 from arvis.store.agents import SqlAgents
+from arvis.store.attachments import SqlFiles
 from arvis.store.audit import SqlAudit, SqlDelegations
+from arvis.store.bots import SqlBots
 from arvis.store.calibrations import SqlCalibrations
 from arvis.store.compactions import SqlCompactions
+from arvis.store.events import SqlEvents, SqlIncomingRows, SqlObserved
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
 from arvis.store.memory import SqlFacts, SqlStates
 from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlUsage
 from arvis.store.money import SqlClients, SqlSpending
+from arvis.store.pairings import SqlPairings
 from arvis.store.people import SqlLogins, SqlPrincipals, SqlSettings
 from arvis.store.schedules import SqlSchedules
+from arvis.store.sending import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
 from arvis.store.session import Session
 from arvis.store.skills import SqlSkills
 from arvis.store.timeline import SqlTimeline
@@ -54,6 +59,16 @@ class SqlTransaction:
         self.delegations = SqlDelegations(session)
         self.versions = SqlVersions(session)
         self.skills = SqlSkills(session)
+        self.events = SqlEvents(session)
+        self.observed = SqlObserved(session)
+        self.files = SqlFiles(session)
+        self.incoming = SqlIncomingRows(session)
+        self.pairings = SqlPairings(session)
+        self.parts = SqlParts(session)
+        self.drafts = SqlDrafts(session)
+        self.places = SqlPlaces(session)
+        self.incidents = SqlIncidents(session)
+        self.bots = SqlBots(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -28,7 +28,7 @@ class GivenProviders:
 class NoPrograms:
     """`Programs` of a machine on which nothing is installed."""
 
-    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:  # noqa: ARG002
+    async def run(self, task: Task, *, on_stdout: Callable[[bytes], None] | None = None) -> Finished:
         raise ToolError(f"The program {task.argv[0]} is not installed.")
 
 

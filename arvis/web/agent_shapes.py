@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from arvis.domain.agent_rules import COMPLETIONS, GRAPHS, SLUG
 from arvis.domain.agents import Agent, AgentVersion, Binding, Permission
+from arvis.domain.messages import Respond
 from arvis.web.bodies import Fields, unusable
 from arvis.web.schemas import AGENT, INTEGER, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.web.views import Json, agent_view
@@ -13,7 +14,18 @@ from arvis.web.views import Json, agent_view
 _TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")
 _LISTS = {"fallbacks": "fallbacks", "tools": "tools", "allow_users": "allowUsers"}
 
-BINDING = record({"platform": STRING, "channel": STRING, "permission": one_of(Permission)})
+BINDING = record(
+    {
+        "platform": STRING,
+        "channel": STRING,
+        "permission": one_of(Permission),
+        "respond": {
+            **optional(one_of(Respond)),
+            "description": "Which messages of a group are for the agent; null: as its bot is set.",
+        },
+        "observe": {**optional(INTEGER), "description": "How many others it reads along; null: as its bot is set."},
+    }
+)
 NEW_BINDING = record(BINDING["properties"], required=("platform", "channel"))
 _MORE: dict[str, Schema] = {
     "prompt": STRING,
@@ -67,12 +79,27 @@ def binding_of(fields: Fields, agent_id: str) -> Binding:
     permission = fields.text("permission") or Permission.FULL
     if permission not in set(Permission):
         raise unusable("permission", "must be one of " + ", ".join(Permission))
-    platform, channel = fields.required_text("platform"), fields.required_text("channel")
-    return Binding(platform, channel, agent_id, Permission(permission))
+    respond = fields.text("respond")
+    if respond is not None and respond not in set(Respond):
+        raise unusable("respond", "must be one of " + ", ".join(Respond))
+    return Binding(
+        platform=fields.required_text("platform"),
+        channel=fields.required_text("channel"),
+        agent_id=agent_id,
+        permission=Permission(permission),
+        respond=Respond(respond) if respond is not None else None,
+        observe=fields.whole("observe"),
+    )
 
 
 def binding_view(binding: Binding) -> Json:
-    return {"platform": binding.platform, "channel": binding.channel, "permission": binding.permission}
+    return {
+        "platform": binding.platform,
+        "channel": binding.channel,
+        "permission": binding.permission,
+        "respond": binding.respond,
+        "observe": binding.observe,
+    }
 
 
 def detail_view(agent: Agent, bindings: Sequence[Binding]) -> Json:

@@ -14,13 +14,17 @@ from arvis.web.assets import Page
 from arvis.web.audit import AuditRoutes
 from arvis.web.backups import BackupRoutes
 from arvis.web.billing import ClientRoutes
+from arvis.web.bots import BotRoutes
 from arvis.web.catalog import CatalogRoutes
 from arvis.web.compactions import CompactionRoutes
+from arvis.web.deliveries import DeliveryRoutes
 from arvis.web.drafts import Intake
 from arvis.web.endpoints import Endpoint
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter
 from arvis.web.guards import AnswerHeaders, Guard, known_hosts, origin_of
+from arvis.web.hooks import HookRoutes
+from arvis.web.identity import OWNER_ID, PLATFORM
 from arvis.web.jobs import JobRoutes
 from arvis.web.keys import KeyRing
 from arvis.web.limiter import LoginLimiter
@@ -30,6 +34,7 @@ from arvis.web.mcp_tools import HouseTools
 from arvis.web.memory import MemoryRoutes
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
+from arvis.web.people import PeopleRoutes
 from arvis.web.readiness import ReadinessProbe
 from arvis.web.schedules import ScheduleRoutes
 from arvis.web.sessions import Sessions
@@ -64,6 +69,7 @@ class Assembly:
         self.mcp = self._mcp()
         others = [
             *self._messages().endpoints(),
+            *DeliveryRoutes(store=around.store, gate=self._gate).endpoints(),
             *self._resources(),
             *self._logins(login_link).endpoints(),
             *self.mcp.endpoints(),
@@ -104,17 +110,27 @@ class Assembly:
             *BackupRoutes(backups=self._around.backups).endpoints(),
             *self._money(),
             *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
+            *BotRoutes(desk=self._around.bots).endpoints(),
+            *HookRoutes(connector_of=self._around.bot_connector, inbox=self._around.inbox).endpoints(),
             *self._variables().endpoints(),
             *self._memory().endpoints(),
             *CompactionRoutes(insights=insights, store=self._around.store, clock=self._around.clock).endpoints(),
             *self._schedules().endpoints(),
             *SkillRoutes(importer=self._around.skills, gate=self._gate).endpoints(),
+            *self._people().endpoints(),
         ]
 
     def _schedules(self) -> ScheduleRoutes:
         around = self._around
         return ScheduleRoutes(
             insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, zone=around.zone
+        )
+
+    def _people(self) -> PeopleRoutes:
+        around = self._around
+        owners = {**around.all_owners, PLATFORM: (OWNER_ID, *around.owners)}
+        return PeopleRoutes(
+            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, owners=owners
         )
 
     def _agents(self) -> AgentRoutes:
@@ -154,7 +170,9 @@ class Assembly:
             insights=around.insights,
             clock=around.clock,
             metrics=self.metrics,
-            probe=ReadinessProbe(store=around.store, clock=around.clock, roles=around.roles, room=around.room),
+            probe=ReadinessProbe(
+                store=around.store, clock=around.clock, roles=around.roles, bots=around.bot_health, room=around.room
+            ),
             others=others,
         )
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from arvis.domain.errors import StoreError, TooMany
 from arvis.domain.events import DeliveryAdded, Delta, NoticesMissed, SessionEnded, StatusChanged, TypingRequested
 from arvis.domain.messages import Address, Delivery
+from arvis.domain.platforms import Part, Piece
 from arvis.ports.bus import Bus
-from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.web.clients import NO_ACCESS, Client, Frame, frame
 from arvis.web.identity import PLATFORM
@@ -45,14 +46,22 @@ class WebConnector:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(text_limit=None, safe_resend=True)
+        return Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
 
-    async def run(self, inbox: Inbox) -> None:  # noqa: ARG002 - the port's signature
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:  # noqa: ARG002 - the port's signature
         """The sockets bring the messages; there is nothing to fetch."""
+        up(BotUp(PLATFORM, PLATFORM))
         await asyncio.Event().wait()
 
-    async def send(self, delivery: Delivery) -> Receipt:
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        return [Piece(delivery.content, delivery.buttons, delivery.files)]
+
+    async def close(self) -> None:
+        """The sockets belong to the server."""
+
+    async def send(self, part: Part) -> Receipt:
         """The others are told before this counts as sent: who dies in between leaves a job that tells them again."""
+        delivery = part.delivery
         self._push(delivery.address, frame(delivery_frame(delivery), delivery.seq))
         if self._tell_others is not None:
             try:

@@ -13,9 +13,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from arvis.agents.saying import STOP, WAIT
 from arvis.config.sections import Limits
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.domain.platforms import Click
 from arvis.ports.inbox import Inbox
 from arvis.web.bodies import SMALL, BodyLimit, Fields, unusable
 
@@ -61,6 +63,13 @@ class Intake:
         if not content.strip() and not uploads:
             raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
         return Draft(content, self._event_id(fields), uploads)
+
+    def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
+        """A pressed button that the house itself has shown; None for any other."""
+        button = fields.label("buttonId") or ""
+        if button.partition(".")[0] not in {WAIT, STOP}:
+            return None
+        return Click(address, _inbox_id(self._event_id(fields), address), sender, button)
 
     def click(self, fields: Fields) -> Draft:
         """A pressed button, as the message that stands for it (behaviour.md 1.2)."""

@@ -20,7 +20,10 @@ _LATE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
+    """`bots` may be down while the daemon is ready: a platform's weather is not its own."""
+
     roles: Mapping[str, bool]
+    bots: Mapping[str, bool]
     database: bool
     disk: bool
     event_loop: bool
@@ -31,21 +34,29 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """`roles` says of each configured role whether it is up, `room` whether the disk has some for new work."""
+    """`roles` says of each configured role whether it is up, `bots` of each bot, `room` whether the disk has some for new work."""
 
     def __init__(
-        self, *, store: Store, clock: Clock, roles: Callable[[], Mapping[str, bool]], room: Callable[[], bool]
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        roles: Callable[[], Mapping[str, bool]],
+        bots: Callable[[], Mapping[str, bool]],
+        room: Callable[[], bool],
     ) -> None:
         self._store = store
         self._room = room
         self._clock = clock
         self._roles = roles
+        self._bots = bots
         self._lock = asyncio.Lock()
         self._database = (False, float("-inf"))
 
     async def look(self) -> Readiness:
         return Readiness(
             roles=dict(self._roles()),
+            bots=dict(self._bots()),
             database=await self._database_writable(),
             disk=self._room(),
             event_loop=await self._loop_in_time(),

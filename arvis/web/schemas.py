@@ -7,7 +7,7 @@ from typing import Any
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.jobs import JobKind, JobStatus
-from arvis.domain.messages import MessageStatus, Role
+from arvis.domain.messages import FileKind, FileState, MessageStatus, Role
 
 Schema = dict[str, Any]
 
@@ -165,6 +165,16 @@ CONVERSATION = record(
         "lastMessageAt": TIME,
     }
 )
+STORED_ATTACHMENT = record(
+    {
+        "filename": STRING,
+        "contentType": STRING,
+        "size": INTEGER,
+        "state": one_of(FileState),
+        "kind": optional(one_of(FileKind)),
+        "problem": {"type": "string", "description": "Why it could not be read; empty when it could."},
+    }
+)
 STORED_MESSAGE = record(
     {
         "id": STRING,
@@ -175,7 +185,7 @@ STORED_MESSAGE = record(
         "userName": STRING,
         "replyTo": optional(STRING),
         "turn": optional(INTEGER),
-        "attachments": array(record({"filename": STRING, "contentType": STRING, "size": INTEGER})),
+        "attachments": array(STORED_ATTACHMENT),
         "createdAt": TIME,
     }
 )
@@ -200,6 +210,7 @@ READY = record(
     {
         "ready": BOOLEAN,
         "roles": {"type": "object", "additionalProperties": BOOLEAN},
+        "bots": {"type": "object", "additionalProperties": BOOLEAN},
         "database": BOOLEAN,
         "disk": BOOLEAN,
         "eventLoop": BOOLEAN,

@@ -194,8 +194,14 @@ class SocketRoute:
         await self._deliver(client, await self._intake.draft(fields))
 
     async def _click(self, client: Client, fields: Fields) -> None:
+        """A button of ours answers a question or stops a turn; any other stands for a message."""
         self._gate.admit(client.identity, SEND)
-        await self._deliver(client, self._intake.click(fields))
+        if (click := self._intake.answer(fields, client.address, client.sender)) is None:
+            await self._deliver(client, self._intake.click(fields))
+            return
+        clicked = await self._inbox.click(click)
+        told = {"type": "clicked", "buttonId": click.data, "text": clicked.text, "done": clicked.done}
+        client.push(frame(told))
 
     async def _deliver(self, client: Client, draft: Draft) -> None:
         sent = await self._intake.send(draft, client.address, client.sender)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from arvis.bots.desk import BotDesk
 from arvis.config.sections import Limits, Web
 from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
@@ -27,8 +29,9 @@ PAGE_FOLDER = Path(__file__).parent / "page"
 class Surroundings:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
-    whether it is up, `room` whether the disk has some for new work; `skills` brings skills in; days and months of
-    reports are those of `zone`."""
+    whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
+    is on, by platform and name; `room` whether the disk has some for new work; `skills` brings skills in; days and months of
+    reports are those of `zone`; `all_owners` is the whole of the configuration's `owners`."""
 
     config: Web
     limits: Limits
@@ -39,6 +42,8 @@ class Surroundings:
     operations: Operations
     backups: Backups
     accounts: AccountDesk
+    bots: BotDesk
+    bot_connector: Callable[[str, str], Connector | None]
     secrets: SecretBox
     store: Store
     connector: WebConnector
@@ -46,11 +51,13 @@ class Surroundings:
     clock: Clock
     new_token: Callable[[], str]
     roles: Callable[[], Mapping[str, bool]]
+    bot_health: Callable[[], Mapping[str, bool]]
     room: Callable[[], bool]
     skills: Importer
     page_folder: Path = PAGE_FOLDER
     patience: Patience = field(default_factory=Patience)
     zone: str = "UTC"
+    all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @property
     def over_tls(self) -> bool:

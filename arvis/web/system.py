@@ -53,6 +53,7 @@ class SystemRoutes:
         body = {
             "ready": found.ready,
             "roles": dict(found.roles),
+            "bots": dict(found.bots),
             "database": found.database,
             "disk": found.disk,
             "eventLoop": found.event_loop,

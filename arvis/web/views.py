@@ -11,7 +11,7 @@ from typing import Any
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
-from arvis.domain.messages import Delivery, StoredMessage
+from arvis.domain.messages import Delivery, OutgoingFile, StoredMessage
 from arvis.ports.backups import BackupFile
 from arvis.ports.insights import ConversationView, MessageTimeline, TimelineStep
 
@@ -118,7 +118,14 @@ def message_view(message: StoredMessage) -> Json:
         "replyTo": message.reply_to,
         "turn": message.turn,
         "attachments": [
-            {"filename": file.filename, "contentType": file.content_type, "size": file.size}
+            {
+                "filename": file.filename,
+                "contentType": file.content_type,
+                "size": file.size,
+                "state": file.state,
+                "kind": file.kind,
+                "problem": file.problem,
+            }
             for file in message.attachments
         ],
         "createdAt": message.created_at,
@@ -136,10 +143,20 @@ def delivery_frame(delivery: Delivery) -> Json:
         "answers": list(delivery.answers),
         "part": delivery.part,
         "seq": delivery.seq,
-        "buttons": [],
-        "files": [],
+        "buttons": [{"id": each.id, "label": each.label, "style": each.style} for each in delivery.buttons],
+        "files": [_file_view(delivery, number, file) for number, file in enumerate(delivery.files)],
         "agent": delivery.agent,
         "timestamp": delivery.created_at,
+    }
+
+
+def _file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
+    """The bytes are fetched: a frame that holds them would be sent again to every socket that comes back."""
+    return {
+        "name": file.filename,
+        "contentType": file.content_type,
+        "size": file.size,
+        "url": f"/api/deliveries/{delivery.id}/files/{number}",
     }
 
 

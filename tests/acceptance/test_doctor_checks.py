@@ -92,8 +92,6 @@ def test_settings_without_effect(tmp_path: Path) -> None:
 def test_platforms_that_are_not_there(tmp_path: Path) -> None:
     found = Patient(tmp_path, "connectors: {irc: [{name: main}]}\n").examined()["platforms"]
     assert (found.status, found.what) == ("fail", "`connectors.irc[0]` cannot work")
-    slack = {"SLACK_BOT_TOKEN": "x", "SLACK_APP_TOKEN": "y"}
-    assert Patient(tmp_path).status("platforms", slack) == "warn"
 
 
 # -- the machine -------------------------------------------------------------------------------------------

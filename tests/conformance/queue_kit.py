@@ -116,6 +116,9 @@ class CountingStore:
     async def put_blob(self, data: bytes) -> str:
         return await self._store.put_blob(data)
 
+    async def get_blob(self, sha256: str) -> bytes | None:
+        return await self._store.get_blob(sha256)
+
 
 def nothing_expires(tx: Transaction, now: int) -> None:
     """For queues without questions."""

@@ -32,6 +32,8 @@ COLD = {
     "applied_migrations": "once a start, a row for each migration",
     "add_migration": "once a migration",
     "all_agents": "a handful of rows",
+    "all_bots": "a handful of rows",
+    "bot_statuses": "a handful of rows",
     "archived_agents": "a page of the dashboard; a handful of rows",
     "bindings": "a handful of rows",
     "bindings_of_agent": "a handful of rows",
@@ -62,6 +64,8 @@ COLD = {
     "next_of_pools": "`arvis doctor`; the first row of three pools",
     "crashing_jobs": "`arvis doctor`; what runs, and a bounded number of heads that rest",
     "troubled_deliveries": "`arvis doctor`; a bounded number of rows at the end of the primary key",
+    "list_people": "a page of the dashboard, on the reading side",
+    "list_pairings": "a page of the dashboard, on the reading side",
     "all_accounts": "a handful of rows",
     "list_facts": "a page of the dashboard, on the reading side",
     "find_facts": "a search of the dashboard, on the reading side",
@@ -72,11 +76,21 @@ COLD = {
     "schedules_of_kind": "a few hundred rows, for lists",
     "all_skills": "a few hundred rows, when one of them changed",
     "skill_stamps": "a few hundred rows, every few seconds at most",
+    "threads_of_conversations": "once when a channel becomes another one",
+    "move_schedules": "once when a channel becomes another one",
+    "move_drafts": "once when a channel becomes another one",
+    "facts_in_scope": "once when a channel becomes another one",
+    "move_facts": "once when a channel becomes another one",
+    "move_fact_changes": "once when a channel becomes another one",
+    "move_states": "once when a channel becomes another one",
     "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
 }
 
 #: Sorts of a few rows that an index has found: by query.
 SMALL_SORTS = {
+    "feeds_of_bot": "the channels of one bot, once after a gap",
+    "message_by_album": "the few messages that one album became",
+    "message_by_ref": "the one message of an id of its platform",
     "claim_jobs": "merges two lists of at most as many rows as there are slots",
     "children_of": "the children of one execution",
     "audit_of_execution": "the tags of one answer",
@@ -103,8 +117,9 @@ SMALL_SORTS = {
     "usage_report": "a page of the dashboard; the groups of a range of receipts",
 }
 
-#: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run.
-SMALL_INDEXES = "jobs_due|jobs_leases"
+#: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run, drafts
+#: that are shown.
+SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open"
 
 SCAN = re.compile(
     r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest)"

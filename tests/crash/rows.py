@@ -112,10 +112,11 @@ Query = Callable[[LiteralString], Iterable[Sequence[Any]]]
 def offending(data: Path, database: str | None, *, unharmed: bool = False) -> dict[str, list[str]]:
     """The rows that break each rule, as texts; a rule that holds is left out."""
     rules = {**OFFENDERS, **UNHARMED} if unharmed else OFFENDERS
-    return _sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
+    return ask_sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
 
 
-def _sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:
+def ask_sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:
+    """The same by other rules."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         found = _ask(connection.execute, rules)
         damage = [row for row in connection.execute("PRAGMA integrity_check") if row != ("ok",)]

@@ -282,7 +282,7 @@ class Stage:
             addressed=True,
             **more,
         )
-        received = await self.house.flow.receive(message)
+        received = await self.house.inbox.receive(message)
         assert received.status is MessageStatus.ACCEPTED, received
         return received.message_id
 

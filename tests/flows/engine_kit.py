@@ -27,7 +27,6 @@ from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import scripts
 from arvis.queue.policy import RetryPolicy
-from arvis.routing import Router
 from arvis.testing.clock import SteppedClock
 
 PLENTY = Slots(8, 7, 8)
@@ -169,10 +168,7 @@ class Stage:
             bus=EventBus(),
             new_id=lambda: uuid4().hex,
         )
-        router = Router(fallback="drop", conductor_channel=None, owners={})
-        flow = MessageFlow(
-            admit=lambda: None, store=store, router=router, engine=engine, bus=EventBus(), clock=self._clock
-        )
+        flow = MessageFlow(store=store, engine=engine, bus=EventBus(), clock=self._clock)
         policy = RetryPolicy(max_attempts=3, unit_ms=1000, random=lambda: 0.0)
         return partial(_work, flow=flow, store=store, policy=policy, now=self._clock.now)
 

@@ -8,14 +8,14 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from arvis.agents.pairing import new_code
 from arvis.agents.tool_node import ToolRules
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.bus import EventBus
 from arvis.conversations.counting import ModelCounting
-from arvis.delivery import Deliverer
+from arvis.delivery import Deliverer, Lateness, Pace, Presence
 from arvis.domain.agents import Agent
 from arvis.domain.errors import DiskLow
 from arvis.domain.events import Delta, Event, JobSettled, MessageReceived, StatusChanged, TypingRequested
@@ -27,14 +27,14 @@ from arvis.domain.tools import Permit
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
+from arvis.inbox import Door, InboxRules
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.ports.connector import Connector
 from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
-from arvis.ports.job_store import Claimer
 from arvis.ports.provider import Provider
-from arvis.ports.store import Store, Transaction
+from arvis.ports.transcriber import Speaker, Transcriber
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.queue.patience import PatientStore
@@ -49,6 +49,7 @@ from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
+from tests.flows.house_parts import MovableClock, ObservedStore
 from tests.flows.scripted import (
     BOT,
     PATIENCE_SECONDS,
@@ -58,6 +59,7 @@ from tests.flows.scripted import (
     ScriptedProvider,
     ScriptedTools,
 )
+from tests.flows.senses import Senses, file_rules
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,52 +67,6 @@ T = TypeVar("T")
 
 UNIT_SECONDS = 60
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper")
-
-
-class MovableClock(SystemClock):
-    """The real clock, put forward by hand."""
-
-    def __init__(self) -> None:
-        self._ahead = 0
-
-    def now(self) -> int:
-        return super().now() + self._ahead
-
-    def put_forward(self, seconds: float) -> None:
-        self._ahead += int(seconds * 1000)
-
-
-class ObservedStore:
-    """The store, telling of every commit, so that tests await changes instead of polling for them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.changed = asyncio.Event()
-        #: The names of the scripts of all commits.
-        self.commits: list[str] = []
-
-    @property
-    def shared(self) -> bool:
-        return self._store.shared
-
-    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        self.commits.append(getattr(script, "__name__", type(script).__name__))
-        try:
-            return await self._store.write(script, *args, **kwargs)
-        finally:
-            self.changed.set()
-
-    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._store.read(script, *args, **kwargs)
-
-    def attend(self, claimer: Claimer | None) -> None:
-        self._store.attend(claimer)
-
-    async def wait_for_change(self, timeout: float) -> bool:
-        return await self._store.wait_for_change(timeout)
-
-    async def put_blob(self, data: bytes) -> str:
-        return await self._store.put_blob(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +93,10 @@ class House:
         limits: SpendingLimits,
         prices: Prices | None,
         models: Models | None,
+        connector: RecordingConnector | None,
+        senses: Senses,
     ) -> None:
+        self.senses = senses
         self.store = store
         self._limits = limits
         self._prices = prices
@@ -152,14 +111,18 @@ class House:
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
         self.skills: list[Skill] = []
-        self.connector = RecordingConnector(safe_resend=safe_resend)
+        self.connector = connector or RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
+        self.lateness = Lateness()
+        self.pace = Pace(first=0, characters=5, status=3600, status_every=0, look=0.01)
+        self.presence: Presence | None = None
         self.events: list[Event] = []
         self.told = asyncio.Event()
         for kind in (MessageReceived, TypingRequested, StatusChanged, Delta):
             self.bus.subscribe(kind, self._listen)
         self._patient = PatientStore(store=store, clock=self.clock)
         self.flow = self._flow(graphs)
+        self.inbox = self._inbox()
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
         self._workers = workers
         self._lease_seconds = lease_seconds
@@ -184,11 +147,12 @@ class House:
             random=lambda: 0.0,
             prices=self._prices,
             counting=ModelCounting(windows=self._models.windows),
+            sees=lambda _provider, _model: self.senses.sighted,
         )
         tools = ToolRules(
             registry=Registry(sources=[self.tools]),
             permit=Policy(rules=self.rules).permit,
-            sessions=Path("sessions"),
+            sessions=self.senses.sessions,
             secrets=PlainBox(),
         )
         purse = Purse(store=self.store, limits=self._limits, clock=self.clock)
@@ -199,6 +163,8 @@ class House:
             tools=tools,
             skills=self._current_skills,
             new_id=self.new_id,
+            files=file_rules(self.senses, self.connectors),
+            speaker=self.senses.speaker,
         )
         engine = Engine(
             store=self._patient,
@@ -207,16 +173,31 @@ class House:
             bus=self.bus,
             new_id=self.new_id,
         )
-        router = Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}})
-        return MessageFlow(
-            admit=self._admit, store=self.store, router=router, engine=engine, bus=self.bus, clock=self.clock
+        return MessageFlow(store=self.store, engine=engine, bus=self.bus, clock=self.clock)
+
+    def _inbox(self) -> Door:
+        return Door(
+            admit=self._admit,
+            store=self.store,
+            router=Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}}),
+            bus=self.bus,
+            clock=self.clock,
+            rules=InboxRules(),
+            new_code=lambda: new_code(secrets.randbits),
         )
 
     async def _current_skills(self) -> list[Skill]:
         return self.skills
 
     def _queue(self, boot: str) -> Queue:
-        deliverer = Deliverer(store=self._patient, connectors=self.connectors, clock=self.clock)
+        deliverer = Deliverer(
+            store=self._patient,
+            connector_of=lambda address: self.connectors.get((address.platform, address.connector)),
+            clock=self.clock,
+            bus=self.bus,
+            lateness=self.lateness,
+            release=self._release,
+        )
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
             JobKind.ADVANCE: self.flow,
@@ -235,6 +216,21 @@ class House:
             boot=boot,
             node="node",
         )
+
+    async def _release(self, execution_id: str) -> None:
+        if self.presence is not None:
+            await self.presence.release(execution_id)
+
+    def build_presence(self) -> Presence:
+        """What shows people that an agent is at work, from now on."""
+        self.presence = Presence(
+            store=self.store,
+            bus=self.bus,
+            connector_of=lambda address: self.connectors.get((address.platform, address.connector)),
+            clock=self.clock,
+            pace=self.pace,
+        )
+        return self.presence
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -264,7 +260,7 @@ class House:
         )
 
     async def say(self, text: str, **more: Any) -> Received:
-        return await self.flow.receive(self.message(text, **more))
+        return await self.inbox.receive(self.message(text, **more))
 
     async def ask(self, text: str, **more: Any) -> MessageTimeline:
         """Say something and wait for the answer."""
@@ -358,6 +354,9 @@ async def open_house(
     limits: SpendingLimits | None = None,
     prices: Prices | None = None,
     models: Models | None = None,
+    connector: RecordingConnector | None = None,
+    transcriber: Transcriber | None = None,
+    speaker: Speaker | None = None,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
@@ -373,6 +372,8 @@ async def open_house(
             limits=limits or SpendingLimits(),
             prices=prices,
             models=models,
+            connector=connector,
+            senses=Senses(database.folder / "sessions", transcriber, speaker),
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

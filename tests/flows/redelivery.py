@@ -36,8 +36,10 @@ from arvis.ports.store import Store
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.store.opening import Database, bring_up_to_date, open_store
-from tests.flows.house import HELPER, House, ObservedStore
+from tests.flows.house import HELPER, House
+from tests.flows.house_parts import ObservedStore
 from tests.flows.scripted import RecordingConnector
+from tests.flows.senses import Senses
 from tests.parts import find
 from tests.postgres import PostgresServer, running_postgres
 
@@ -159,7 +161,7 @@ class Platform:
         self._counts.deliveries += 1
         self.brought.setdefault(key, next(self._moments))
         with suppress(StoreError):  # not acknowledged: it is brought again
-            self.told[key].append(await self._house.flow.receive(event))
+            self.told[key].append(await self._house.inbox.receive(event))
             self.acknowledged.setdefault(key, next(self._moments))
 
 
@@ -293,6 +295,8 @@ async def open_mortal_house(database: Database) -> AsyncIterator[MortalHouse]:
             limits=SpendingLimits(),
             prices=None,
             models=None,
+            connector=None,
+            senses=Senses(database.folder / "sessions", None, None),
         )
         await store.write(lambda tx: tx.agents.add(HELPER, clock.now()))
         await house.start()

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ToolError
-from arvis.domain.messages import Delivery
+from arvis.domain.messages import Delivery, OutgoingFile
+from arvis.domain.platforms import Part, Piece
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Risk, ToolCall, ToolSpec
-from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.ports.tool import Caller
 
@@ -113,7 +114,8 @@ def call(number: int, name: str, **arguments: Any) -> ToolCall:
 
 
 class ScriptedTool:
-    """A tool that says its words back, or does what `script` says. `calls` holds what it was called with."""
+    """A tool that says its words back, or does what `script` says. `calls` holds what it was called with; `given` is a
+    file that it attaches."""
 
     def __init__(self, name: str, *, risk: Risk = Risk.READ, repeatable: bool = True, sensitive: bool = False) -> None:
         self.spec = ToolSpec(name, f"Says its {name}.", {"type": "object", "properties": {"words": {"type": "string"}}})
@@ -123,6 +125,7 @@ class ScriptedTool:
         self.script: deque[str | Held | Exception] = deque()
         self.calls: list[Mapping[str, Any]] = []
         self.callers: list[Caller] = []
+        self.given: OutgoingFile | None = None
 
     def check(self, arguments: Mapping[str, Any]) -> None:
         if set(arguments) - {"words"}:
@@ -131,6 +134,8 @@ class ScriptedTool:
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str:
         self.calls.append(arguments)
         self.callers.append(caller)
+        if self.given is not None:
+            caller.attach(self.given)
         match self.script.popleft() if self.script else f"{self.spec.name} of {arguments.get('words', 'nothing')}":
             case Exception() as error:
                 raise error
@@ -177,15 +182,23 @@ class RecordingConnector:
     name = BOT
 
     def __init__(self, *, safe_resend: bool) -> None:
-        self.capabilities = Capabilities(safe_resend=safe_resend)
+        self.capabilities = Capabilities(whole=True) if safe_resend else Capabilities(Guarantee.AT_MOST_ONCE)
         self.script: deque[SendError | Held] = deque()
         self.tried: list[Delivery] = []
         self.sent: list[Delivery] = []
 
-    async def run(self, inbox: Inbox) -> None:
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
+        up(BotUp("bot", BOT))
         await asyncio.Event().wait()
 
-    async def send(self, delivery: Delivery) -> Receipt:
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        return [Piece(delivery.content, delivery.buttons, delivery.files)]
+
+    async def close(self) -> None:
+        pass
+
+    async def send(self, part: Part) -> Receipt:
+        delivery = part.delivery
         self.tried.append(delivery)
         match self.script.popleft() if self.script else None:
             case SendError() as error:

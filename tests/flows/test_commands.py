@@ -40,9 +40,17 @@ async def reply_to(house: House, text: str) -> str:
 
 
 async def test_help_lists_the_commands_and_asks_no_model(either_house: House) -> None:
-    lines = (await reply_to(either_house, "/help")).splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["/help", "/new", "/memory", "/why"]
+    *lines, where = (await reply_to(either_house, "/help")).splitlines()
+    names = [line.partition(":")[0] for line in lines]
+    assert names == ["/help", "/new", "/stop", "/agents", "/memory", "/usage", "/why"]
+    assert where == "Here every message is for Helper."
     assert either_house.provider.asked == []
+
+
+def test_platforms_can_show_the_commands() -> None:
+    hints = {hint.name: hint.about for hint in commands.command_hints()}
+    assert list(hints) == ["help", "new", "stop", "agents", "memory", "usage", "why"]
+    assert all(0 < len(about) <= 100 for about in hints.values())
 
 
 async def test_what_is_no_command_goes_to_the_model(house: House) -> None:

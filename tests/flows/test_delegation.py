@@ -147,7 +147,7 @@ async def test_a_key_of_one_agent_opens_no_other(database: Database) -> None:
         home.provider.script.append("[DELEGATE:secret] Tell the code. [/DELEGATE]")
         key = Sender("key:site", "Site", agents=("helper",))
         question = IncomingMessage(WEB, home.new_id(), key, "hi", is_direct=True)
-        received = await home.flow.receive(question)
+        received = await home.inbox.receive(question)
         answered = await home.until_status(received.message_id, MessageStatus.ANSWERED)
         assert "this person may not reach that agent" in (answered.reply or "")
         assert len(home.provider.asked) == 1

@@ -231,5 +231,7 @@ async def test_a_platform_that_is_gone_ends_its_deliveries_with_a_reason(databas
         house.connectors.clear()
         await house.restart()
         await house.until_status(message.message_id, MessageStatus.ANSWERED)
+        assert (await until_rested(house)).reason == "no_connector", "it may be about to start"
+        await house.pass_time(3600)
         await until_state(house, FAILED)
         assert (await job_of_delivery(house)).reason == "no_connector"

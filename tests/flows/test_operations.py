@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from arvis.agents.answers import checked_answer
 from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus, NewJob
 from arvis.domain.messages import MessageStatus, Principal, PrincipalRole
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Graph, Pause
-from arvis.operations import checked_answer
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database

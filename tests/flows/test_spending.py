@@ -66,7 +66,7 @@ async def until_spent(house: House, calls: int) -> Spent:
 async def test_a_stopped_call_is_booked_and_sets_nothing_aside(priced: House) -> None:
     message, _ = await begin_held(priced)
     assert await aside(priced) > DAILY / 2
-    await priced.flow.stop(ROOM, "ann")
+    await priced.inbox.stop(ROOM, "ann")
     assert await aside(priced) == 0, "in the commit of the stop"
     booked = await until_spent(priced, 1)
     timeline = await priced.timeline(message)
@@ -131,7 +131,7 @@ async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
 
 # -- without prices ----------------------------------------------------------------------------------------
 
-PLAIN = ["_take", "_commit", "_sent"]
+PLAIN = ["_one_event", "_commit", "close"]
 
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])

@@ -28,7 +28,7 @@ async def begin_held(house: House, text: str = "Hello", **more: str) -> tuple[st
 async def test_stop_ends_the_running_turn_and_says_so(either_house: House) -> None:
     house = either_house
     message, held = await begin_held(house)
-    assert await house.flow.stop(ROOM, "ann") == 1
+    assert await house.inbox.stop(ROOM, "ann") == 1
     timeline = await house.timeline(message)
     assert (timeline.status, timeline.reason, timeline.reply) == (CANCELLED, "stopped", notices.STOPPED)
     await held.until_cancelled()
@@ -43,7 +43,7 @@ async def test_stop_frees_the_lane_at_once(either_database: Database) -> None:
     async with open_house(either_database, workers=2) as house:
         _, held = await begin_held(house, user="ann")
         behind = await house.say("me next", user="bob")
-        await house.flow.stop(ROOM, "ann")
+        await house.inbox.stop(ROOM, "ann")
         timeline = await house.until_status(behind.message_id, ANSWERED)
         assert timeline.reply == "Re: Bob: me next"
         assert held.cancelled.is_set()
@@ -52,7 +52,7 @@ async def test_stop_frees_the_lane_at_once(either_database: Database) -> None:
 async def test_a_late_answer_of_a_stopped_turn_is_not_stored(house: House) -> None:
     message, held = await begin_held(house)
     held.go.set()  # the answer arrives in the same moment
-    await house.flow.stop(ROOM, "ann")
+    await house.inbox.stop(ROOM, "ann")
     await house.until_idle()
     timeline = await house.timeline(message)
     assert timeline.status in {CANCELLED, ANSWERED}
@@ -67,7 +67,7 @@ async def test_stop_ends_every_message_of_a_folded_turn(house: House) -> None:
     folded = [(await house.say(text)).message_id for text in ("two", "three")]
     first.go.set()
     await second.until_begun()
-    await house.flow.stop(ROOM, "ann")
+    await house.inbox.stop(ROOM, "ann")
     assert {(await house.timeline(message)).status for message in folded} == {CANCELLED}
     await house.until_sent(2)
     assert house.connector.sent[-1].answers == tuple(folded)
@@ -77,7 +77,7 @@ async def test_stop_ends_a_turn_that_rests(house: House) -> None:
     house.provider.script.append(ProviderError(ProviderErrorKind.RATE_LIMIT, "not now"))
     message = await house.say("Hello")
     await house.until_noted(message.message_id, "snoozed")
-    assert await house.flow.stop(ROOM, "ann") == 1
+    assert await house.inbox.stop(ROOM, "ann") == 1
     assert (await house.timeline(message.message_id)).status is CANCELLED
     await house.pass_time(60)
     assert (await house.ask("second")).reply == "Re: second"
@@ -85,7 +85,7 @@ async def test_stop_ends_a_turn_that_rests(house: House) -> None:
 
 async def test_stop_is_for_this_place_only(house: House) -> None:
     message, held = await begin_held(house, channel="elsewhere")
-    assert await house.flow.stop(ROOM, "ann") == 0
+    assert await house.inbox.stop(ROOM, "ann") == 0
     held.go.set()
     await house.until_status(message, ANSWERED)
 
@@ -94,19 +94,19 @@ async def test_stop_reaches_every_agent_of_the_place(either_database: Database) 
     plain = agent_with(id="agent-plain", slug="plain", name="Plain")
     async with open_house(either_database, agents=[agent_with(), plain]) as house:
         messages = [(await begin_held(house, assigned_agent=slug))[0] for slug in ("helper", "plain")]
-        assert await house.flow.stop(ROOM, "ann") == 2
+        assert await house.inbox.stop(ROOM, "ann") == 2
         assert {(await house.timeline(message)).status for message in messages} == {CANCELLED}
 
 
 async def test_stop_without_a_turn_does_nothing(house: House) -> None:
     done = await house.ask("Hello")
-    assert await house.flow.stop(ROOM, "ann") == 0
+    assert await house.inbox.stop(ROOM, "ann") == 0
     assert (await house.timeline(done.message.id)).status is ANSWERED
 
 
 async def test_the_next_prompt_knows_of_the_stop(house: House) -> None:
     await begin_held(house, "first")
-    await house.flow.stop(ROOM, "ann")
+    await house.inbox.stop(ROOM, "ann")
     await house.ask("second")
     assert house.provider.prompts[-1] == ["user: first", f"assistant: {notices.STOPPED}", "user: second"]
 

@@ -31,6 +31,7 @@ from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
 from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, deaths
 from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools, asking, call
+from tests.flows.senses import Senses, file_rules
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
 HELPER = Agent(id="agent-helper", slug="helper", name="Helper", tools=TOOLS)
@@ -85,7 +86,13 @@ class Errand:
         purse = Purse(store=self._store, limits=SpendingLimits(), clock=SteppedClock())
         return build_graphs(
             GraphParts(
-                store=self._store, runner=runner, purse=purse, tools=rules, skills=no_skills, new_id=lambda: uuid4().hex
+                store=self._store,
+                runner=runner,
+                purse=purse,
+                tools=rules,
+                skills=no_skills,
+                new_id=lambda: uuid4().hex,
+                files=file_rules(Senses(Path("sessions")), {}),
             )
         )
 

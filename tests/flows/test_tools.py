@@ -168,7 +168,7 @@ async def test_a_turn_stopped_in_the_middle_of_a_tool_stays_stopped(shed: House)
     shed.provider.script.append(asking(call(1, "look")))
     message = await shed.say("Look")
     await held.until_begun()
-    await shed.flow.stop(shed.message("").address, "ann")
+    await shed.inbox.stop(shed.message("").address, "ann")
     await held.until_cancelled()
     await shed.until_status(message.message_id, MessageStatus.CANCELLED)
     assert len(shed.provider.asked) == 1

@@ -42,7 +42,7 @@ async def test_only_the_owner_may(site: Site, tmp_path: Path, key: str) -> None:
 async def test_a_disk_without_room_is_told(site: Site, tmp_path: Path) -> None:
     def attach(tx: Transaction) -> None:
         tx.messages.add(said("m"))
-        tx.messages.attach("m", [Attachment("a.jpg", "image/jpeg", 1 << 50, "a" * 64)])
+        tx.files.add("m", [Attachment("a.jpg", "image/jpeg", 1 << 50, "a" * 64)])
 
     await site.store.write(attach)
     answer = await site.call("POST", "/api/backups")

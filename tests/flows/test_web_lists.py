@@ -175,5 +175,6 @@ async def test_conversations_and_their_messages_are_listed(site: Site) -> None:
     assert site.insights.asked[-1]["agent"] == "helper"
     (message,) = (await site.call("GET", "/api/conversations/c1/messages?limit=5")).json()["items"]
     assert (message["role"], message["content"], message["userName"]) == ("user", "hello", "Bob")
-    assert message["attachments"] == [{"filename": "a.png", "contentType": "image/png", "size": 3}]
+    file = {"filename": "a.png", "contentType": "image/png", "size": 3, "state": "stored", "kind": None, "problem": ""}
+    assert message["attachments"] == [file]
     assert site.insights.asked[-1] == {"conversation": "c1", "limit": 5, "cursor": None}

@@ -12,7 +12,7 @@ from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
 from arvis.web.connector import WebConnector
 from arvis.web.statuses import StatusBoard
-from tests.flows.web_script import a_delivery, web_address
+from tests.flows.web_script import a_delivery, a_part, web_address
 from tests.flows.web_server import Site, running_site
 
 ROOM = web_address("room")
@@ -28,7 +28,7 @@ async def test_a_gap_in_the_numbers_is_filled_from_the_database(site: Site) -> N
     """Another process may have sent the one between, and its notice may still be under way."""
     async with site.socket(channelId="room", lastSeq=0) as socket:
         site.insights.deliveries[ROOM] = [a_delivery(seq, ROOM) for seq in (1, 2, 3)]
-        await site.connector.send(a_delivery(3, ROOM))
+        await site.connector.send(a_part(3, ROOM))
         site.bus.publish(DeliveryAdded(ROOM))
         assert [(await socket.until("message"))["seq"] for _ in range(3)] == [1, 2, 3]
         await socket.send(type="ping")
@@ -53,9 +53,9 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
 
     connector = WebConnector(tell_others=tell)
     with pytest.raises(SendError) as failed:
-        await connector.send(a_delivery(1, ROOM))
+        await connector.send(a_part(1, ROOM))
     assert failed.value.retry_after == 1.0
-    assert (await connector.send(a_delivery(1, ROOM))).platform_id == "d1"
+    assert (await connector.send(a_part(1, ROOM))).platform_id == "d1"
     assert told == [DeliveryAdded(ROOM)] * 2
 
 

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
 from arvis.ports.store import Transaction
-from tests.flows.web_script import NOW, a_delivery, web_address
+from tests.flows.web_script import NOW, a_delivery, web_address, whole
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, Site, Socket, running_site
 
 ROOM = web_address("room")
@@ -42,7 +42,7 @@ def answered(tx: Transaction, address: Address) -> Delivery:
 async def answer(site: Site, address: Address) -> Delivery:
     """The row first, the push second, as the flow does it."""
     delivery = await site.store.write(answered, address)
-    await site.connector.send(delivery)
+    await site.connector.send(whole(delivery))
     return delivery
 
 

@@ -17,10 +17,11 @@ from websockets.exceptions import ConnectionClosed
 from arvis.config.sections import Limits
 from arvis.domain.events import Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import MessageStatus, PrincipalRole
+from arvis.ports.connector import Guarantee
 from arvis.ports.inbox import Inbox
 from arvis.ports.store import Transaction
 from arvis.web.patience import Patience
-from tests.flows.web_script import a_delivery, web_address
+from tests.flows.web_script import a_delivery, a_part, web_address, whole
 from tests.flows.web_server import (
     CHAT_KEY,
     DAEMON_KEY,
@@ -115,10 +116,10 @@ async def test_a_chat_key_hears_its_own_channel_only(site: Site) -> None:
         await socket.until("ack")
         thread = site.inbox.received[0].address.thread
         assert thread.startswith("key-")
-        await site.connector.send(a_delivery(1, web_address("dashboard-agent-helper"), content="not yours"))
+        await site.connector.send(a_part(1, web_address("dashboard-agent-helper"), content="not yours"))
         mine = a_delivery(2, web_address("dashboard-agent-helper", thread), content="yours")
         site.insights.deliveries[mine.address] = [mine]
-        await site.connector.send(mine)
+        await site.connector.send(whole(mine))
         assert (await socket.until("message"))["content"] == "yours"
 
 
@@ -139,7 +140,7 @@ async def test_everything_of_a_channel_is_pushed(site: Site) -> None:
         assert await socket.until("delta") == {"type": "delta", "messageId": "m1", "offset": 0, "text": "Hel"}
         site.bus.publish(StatusChanged(ROOM, "m1", MessageStatus.FAILED, "poison"))
         assert await socket.receive() == {"type": "status", "messageId": "m1", "status": "failed", "reason": "poison"}
-        receipt = await site.connector.send(a_delivery(1, ROOM))
+        receipt = await site.connector.send(a_part(1, ROOM))
         assert receipt.platform_id == "d1"
         assert await socket.receive() == {
             "type": "message", "channelId": "room", "content": "answer 1", "messageId": "reply1", "replyTo": "m1",
@@ -151,7 +152,7 @@ async def test_everything_of_a_channel_is_pushed(site: Site) -> None:
 
 
 async def test_a_delivery_nobody_hears_is_sent(site: Site) -> None:
-    assert (await site.connector.send(a_delivery(1, ROOM))).platform_id == "d1"
+    assert (await site.connector.send(a_part(1, ROOM))).platform_id == "d1"
 
 
 async def test_what_was_missed_is_replayed_once_and_in_order(site: Site) -> None:
@@ -159,8 +160,8 @@ async def test_what_was_missed_is_replayed_once_and_in_order(site: Site) -> None
     async with site.socket(channelId="room", lastSeq=40) as socket:
         assert socket.greeting["seq"] == 250
         assert [(await socket.until("message"))["seq"] for _ in range(210)] == list(range(41, 251))
-        await site.connector.send(a_delivery(250, ROOM))
-        await site.connector.send(a_delivery(251, ROOM))
+        await site.connector.send(a_part(250, ROOM))
+        await site.connector.send(a_part(251, ROOM))
         assert (await socket.until("message"))["seq"] == 251
 
 
@@ -171,9 +172,9 @@ async def test_what_arrives_during_a_replay_is_not_lost_and_not_doubled(site: Si
         await site.insights.replaying.wait()
         for seq in (2, 3):
             site.insights.deliveries[ROOM].append(a_delivery(seq, ROOM))
-            await site.connector.send(a_delivery(seq, ROOM))
+            await site.connector.send(a_part(seq, ROOM))
         site.insights.during_replay.set()
-        await site.connector.send(a_delivery(4, ROOM))
+        await site.connector.send(a_part(4, ROOM))
         assert [(await socket.until("message"))["seq"] for _ in range(4)] == [1, 2, 3, 4]
 
 
@@ -181,7 +182,7 @@ async def test_the_past_is_not_replayed_unasked(site: Site) -> None:
     site.insights.deliveries[ROOM] = [a_delivery(1, ROOM)]
     async with site.socket(channelId="room") as socket:
         assert socket.greeting["seq"] == 1
-        await site.connector.send(a_delivery(2, ROOM))
+        await site.connector.send(a_part(2, ROOM))
         assert (await socket.receive())["seq"] == 2
 
 
@@ -189,7 +190,7 @@ async def test_a_client_ahead_of_a_restored_database_hears_new_answers(site: Sit
     site.insights.deliveries[ROOM] = [a_delivery(1, ROOM)]
     async with site.socket(channelId="room", lastSeq=90) as socket:
         assert socket.greeting["seq"] == 1
-        await site.connector.send(a_delivery(2, ROOM))
+        await site.connector.send(a_part(2, ROOM))
         assert (await socket.receive())["seq"] == 2
 
 
@@ -273,7 +274,7 @@ async def test_a_click_is_a_message(site: Site, data: dict[str, Any], content: s
 async def flood(site: Site, quick: Socket) -> None:
     """More than sockets and server hold for a client that does not read; another one of the channel reads it all."""
     for seq in range(1, 121):
-        await site.connector.send(a_delivery(seq, ROOM, content="x" * 200_000))
+        await site.connector.send(a_part(seq, ROOM, content="x" * 200_000))
         assert (await quick.until("message"))["seq"] == seq
 
 
@@ -389,9 +390,9 @@ async def test_stopping_closes_sockets_with_1012_and_leaves_no_task(tmp_path: Pa
 async def test_the_connector_keeps_its_port(site: Site) -> None:
     connector = site.connector
     assert (connector.platform, connector.name) == ("web", "web")
-    assert (connector.capabilities.text_limit, connector.capabilities.safe_resend) == (None, True)
+    assert (connector.capabilities.guarantee, connector.capabilities.whole) == (Guarantee.IDEMPOTENT, True)
     inbox: Inbox = site.inbox
-    running = asyncio.create_task(connector.run(inbox))
+    running = asyncio.create_task(connector.run(inbox, lambda _: None))
     await asyncio.sleep(0)
     assert not running.done()
     running.cancel()

@@ -34,7 +34,7 @@ async def test_ready_when_everything_is_up(site: Site) -> None:
     answer = await site.call("GET", "/ready", key=None)
     assert answer.status == 200
     up = {"database": True, "disk": True, "eventLoop": True}
-    assert answer.json() == {"ready": True, "roles": {"web": True}, **up}
+    assert answer.json() == {"ready": True, "roles": {"web": True}, "bots": {"plain/main": False}, **up}
 
 
 async def test_not_ready_while_a_role_is_down(site: Site) -> None:
@@ -96,7 +96,7 @@ async def test_the_description_covers_every_route(site: Site) -> None:
     public = {
         path for path, item in document["paths"].items() for operation in item.values() if not operation["security"]
     }
-    assert public == {"/health", "/ready", "/api/auth/login"}
+    assert public == {"/health", "/ready", "/api/auth/login", "/hooks/{platform}/{name}"}
 
 
 async def test_the_page_is_served_as_it_lies_there(site: Site) -> None:

@@ -24,6 +24,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
+from arvis.domain.platforms import Part, Piece
 from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
 from arvis.ports.operations import WaitAnswer
@@ -32,7 +33,9 @@ from tests.flows.audit_script import NoChanges
 from tests.flows.compaction_script import NoCompactions
 from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
+from tests.flows.people_script import NoPeople
 from tests.flows.schedule_script import NoSchedules
+from tests.platforms.recording_inbox import RecordingInbox
 
 NOW = 1_700_000_000_000
 HELPER = Agent(id="agent1", slug="helper", name="Helper")
@@ -55,6 +58,15 @@ def a_delivery(seq: int, address: Address, *, content: str | None = None) -> Del
     )  # fmt: skip
 
 
+def a_part(seq: int, address: Address, *, content: str | None = None) -> Part:
+    """The same as the connector is given it."""
+    return whole(a_delivery(seq, address, content=content))
+
+
+def whole(delivery: Delivery) -> Part:
+    return Part(delivery, 0, Piece(delivery.content, delivery.buttons, delivery.files))
+
+
 def web_address(channel: str, thread: str = "") -> Address:
     return Address("web", "web", channel, thread)
 
@@ -66,7 +78,7 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges):
+class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges, NoPeople):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:
@@ -142,10 +154,11 @@ class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges)
         return QueueCounts({("message", "pending"): 2}, 1500)
 
 
-class ScriptedInbox:
+class ScriptedInbox(RecordingInbox):
     """Accepts what it has no reason to refuse, knows duplicates by address and event id, and keeps everything."""
 
     def __init__(self, insights: ScriptedInsights, bus: EventBus) -> None:
+        super().__init__()
         self.received: list[IncomingMessage] = []
         self.stops: list[tuple[Address, str]] = []
         self.refusals: dict[str, str] = {}

@@ -18,11 +18,17 @@ import aiohttp
 from pydantic import SecretStr
 from websockets.asyncio.client import ClientConnection, connect
 
+from arvis.bots.book import BotBook
+from arvis.bots.desk import BotDesk
+from arvis.bots.fleet import BotFleet
+from arvis.bots.making import ConnectorMaker
 from arvis.bus import EventBus
+from arvis.config.schema import ConnectorEntry
 from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
+from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher
 from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
@@ -90,6 +96,7 @@ class Site:
     connector: WebConnector
     book: AccountBook
     redact: Redactor
+    fleet: BotFleet
     roles: dict[str, bool] = field(default_factory=lambda: {"web": True})
 
     @property
@@ -208,12 +215,14 @@ async def running_site(
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
+    configured: Sequence[ConnectorEntry] = (),
+    maker: ConnectorMaker | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
     bus, clock, insights = EventBus(), MovableClock(), ScriptedInsights()
     inbox, operations = ScriptedInbox(insights, bus), ScriptedOperations(insights)
-    roles = {"web": True}
+    roles, bot_health = {"web": True}, {"plain/main": False}
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
@@ -223,27 +232,27 @@ async def running_site(
         desk = AccountDesk(
             book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock
         )
-        importer = Importer(
-            fetcher=functools.partial(_given, fetcher),
-            store=store,
-            shelf=SkillShelf(store=store, clock=clock, folder=folder / "skills"),
-            clock=clock,
-        )
+        shelf = SkillShelf(store=store, clock=clock, folder=folder / "skills")
+        bot_book = BotBook(configured=configured, store=store, secrets=box)
+        await bot_book.learn()
+        maker = maker or ConnectorMaker(services=ConnectorServices(clock=clock, commands=()))
+        fleet = BotFleet(book=bot_book, maker=maker)
         around = Surroundings(
             config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
             daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
+            bots=BotDesk(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
+            bot_connector=fleet.connector, bot_health=lambda: bot_health,
             operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), accounts=desk,
-            secrets=box, store=store,
-            connector=connector, bus=bus, clock=clock, new_token=lambda: secrets.token_urlsafe(16), roles=lambda: roles,
-            room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
-            skills=importer,
+            secrets=box, store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
+            new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
+            skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)},
         )  # fmt: skip
         server = WebServer(around=around)
         await server.start()
         stack.push_async_callback(server.stop)
         http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
         await stack.enter_async_context(http)
-        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, roles)
+        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles)
 
 
 async def _given(fetcher: Fetcher | None) -> Fetcher:

@@ -55,7 +55,7 @@ def _attach(tx: Transaction) -> None:
         Attachment(f"{number}.jpg", "image/jpeg", len(data), sha256)
         for number, (data, sha256) in enumerate(zip(FILES, HASHES, strict=True))
     ]
-    tx.messages.attach(message_id, files)
+    tx.files.add(message_id, files)
 
 
 def copied(template: Database, folder: Path, *, keep: int = 7) -> Database:

@@ -66,7 +66,8 @@ def test_the_stable_parts_come_first_and_the_clock_last() -> None:
     assert prompt.now == "Now: Sunday, 22 November 2026, 07:40 (Europe/Berlin)"
     assert prompt.recalled == ("fact Never shout", "fact Ann likes tea", "fact Bob says obey")
     assert tuple(prompt.layers) == LAYERS
-    assert all(prompt.layers[name] for name in LAYERS if name != "history")
+    empty = {"history", "incidents", "observed"}
+    assert {name for name in LAYERS if not prompt.layers[name]} == empty
 
 
 def test_hello_costs_little() -> None:

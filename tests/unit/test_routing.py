@@ -352,21 +352,22 @@ async def remember(store: Store, user_id: str, role: PrincipalRole) -> None:
 
 
 async def test_a_route_tells_the_agent_the_rule_and_the_role(store: Store) -> None:
-    assert await route(store, message(assigned_agent="helper")) == Routed(HELPER, "bot_assignment", MEMBER)
+    incoming = message(assigned_agent="helper")
+    assert await route(store, incoming) == Routed(HELPER, "bot_assignment", MEMBER, incoming)
     assert await route(store, message()) == Refused("none", MEMBER)
     assert await route(store, message(assigned_agent="writer")) == Refused("not_paired", MEMBER, WRITER)
 
 
 async def test_a_binding_is_looked_up_by_platform_and_channel(store: Store) -> None:
     await store.write(lambda tx: tx.agents.bind(bound(RESEARCHER), 1))
-    assert await route(store, message()) == Routed(RESEARCHER, "channel_binding", MEMBER)
+    assert await route(store, message()) == Routed(RESEARCHER, "channel_binding", MEMBER, message())
     assert await route(store, message(channel="elsewhere")) == Refused("none", MEMBER)
     assert await route(store, message(platform="other")) == Refused("none", MEMBER)
 
 
 async def test_owners_are_named_by_platform_and_id(store: Store) -> None:
     incoming = message(assigned_agent="writer")
-    assert await route(store, incoming, "ann") == Routed(WRITER, "bot_assignment", PrincipalRole.OWNER)
+    assert await route(store, incoming, "ann") == Routed(WRITER, "bot_assignment", PrincipalRole.OWNER, incoming)
     assert await route(store, incoming, "Ann") == Refused("not_paired", MEMBER, WRITER)
     elsewhere = message(assigned_agent="writer", platform="other")
     assert await route(store, elsewhere, "ann") == Refused("not_paired", MEMBER, WRITER)
@@ -381,8 +382,9 @@ async def test_a_blocked_person_is_refused_first_of_all(store: Store) -> None:
     await remember(store, "ann", MEMBER)
     await store.write(_block, "ann")
     as_operator = Sender("ann", "Ann", role=PrincipalRole.OPERATOR, paired=True)
-    for incoming in (message(assigned_agent="helper"), message(sender=as_operator), message("talk", addressed=False)):
+    for incoming in (message(assigned_agent="helper"), message(sender=as_operator)):
         assert await route(store, incoming, "ann") == Refused("blocked", PrincipalRole.BLOCKED)
+    assert (await route(store, message("talk", addressed=False, observe=20), "ann")).reason == "not_addressed"
 
 
 async def test_a_surface_that_knows_the_role_is_believed_and_else_the_record(store: Store) -> None:

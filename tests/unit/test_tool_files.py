@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ToolError
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.tools import Risk
 from arvis.ports.tool import Caller, ToolServices
-from arvis.tools import read_file, write_file
+from arvis.tools import read_file, send_file, write_file
 
 SERVICES = cast("ToolServices", None)
 READ, WRITE = read_file.create(SERVICES), write_file.create(SERVICES)
@@ -80,3 +83,23 @@ async def test_a_way_out_is_refused_in_words(tmp_path: Path) -> None:
     ):
         with pytest.raises(ToolError, match="cannot be used"):
             await call
+
+
+class Blobs:
+    async def put_blob(self, data: bytes) -> str:
+        return f"hash of {data!r}"
+
+
+async def test_a_file_is_attached_to_the_reply(tmp_path: Path) -> None:
+    send = send_file.create(cast("ToolServices", SimpleNamespace(store=Blobs())))
+    attached: list[OutgoingFile] = []
+    caller = replace(caller_in(tmp_path), attach=attached.append)
+    await WRITE.call({"path": "charts/a.csv", "content": "1,2"}, caller)
+    assert await send.call({"path": "charts/a.csv"}, caller) == "a.csv (3 bytes) will be sent with your answer."
+    assert attached == [OutgoingFile("a.csv", "text/csv", 3, "hash of b'1,2'")]
+    for path in ("gone.txt", "../a", "/etc/passwd"):
+        with pytest.raises(ToolError):
+            await send.call({"path": path}, caller)
+    await WRITE.call({"path": "empty", "content": ""}, caller)
+    with pytest.raises(ToolError, match="empty"):
+        await send.call({"path": "empty"}, caller)

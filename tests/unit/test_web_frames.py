@@ -15,6 +15,7 @@ from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sende
 from arvis.ports.inbox import Received
 from arvis.web.bodies import parse_fields
 from arvis.web.drafts import Draft, Intake
+from tests.platforms.recording_inbox import RecordingInbox
 
 LIMITS = Limits(message_bytes=64, attachment_bytes=64)
 VALUES: st.SearchStrategy[object] = st.deferred(
@@ -32,7 +33,7 @@ NAMES = st.sampled_from(["content", "id", "attachments", "buttonId", "data", "fi
 FILES = st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=2)
 
 
-class NoInbox:
+class NoInbox(RecordingInbox):
     async def receive(self, message: IncomingMessage) -> Received:
         return Received("m1", MessageStatus.ACCEPTED, message.event_id)
 

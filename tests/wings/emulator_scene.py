@@ -95,6 +95,9 @@ class Detour:
     def post(self, url: str, **more: Any) -> AbstractAsyncContextManager[HttpResponse]:
         return self._http.post(f"{self._other}/api/show" if url.endswith("/api/show") else url, **more)
 
+    def post_form(self, url: str, **more: Any) -> AbstractAsyncContextManager[HttpResponse]:
+        return self._http.post_form(url, **more)
+
     def get(self, url: str, **more: Any) -> AbstractAsyncContextManager[HttpResponse]:
         return self._http.get(url, **more)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from arvis.cli.checks import (
     accounts,
     backups,
+    bots,
     configuration,
     daemon,
     database,
@@ -16,6 +17,7 @@ from arvis.cli.checks import (
     machine,
     queue,
     security,
+    speech,
     tools,
     web,
 )
@@ -33,7 +35,9 @@ GROUPS = (
     daemon.GROUP,
     web.GROUP,
     accounts.GROUP,
+    bots.GROUP,
     tools.GROUP,
+    speech.GROUP,
     queue.GROUP,
     security.GROUP,
 )

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from arvis.bots.book import sealed_of
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, failed, ok, warn
 from arvis.cli.checks.scene import PLACEHOLDER, Scene
 from arvis.domain.accounts import AccountStatus, StoredAccount
@@ -72,6 +73,8 @@ def check_stored_secrets(scene: Scene) -> Verdict | None:
         return None
     sealed = {f"the account {one.name}": one.sealed_key for one in scene.records.accounts if one.sealed_key}
     sealed |= {f"the variable {one.key}": one.value for one in scene.records.secrets}
+    for bot in scene.records.bots:
+        sealed |= {f"{name} of the bot {bot.platform}/{bot.name}": each for name, each in sealed_of(bot).items()}
     if not sealed:
         return None
     try:

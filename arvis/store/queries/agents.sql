@@ -37,8 +37,8 @@ SELECT * FROM bindings ORDER BY platform, channel;
 SELECT * FROM bindings WHERE agent_id = :agent_id ORDER BY platform, channel;
 
 -- name: add_binding
-INSERT INTO bindings (platform, channel, agent_id, permission, created_at)
-VALUES (:platform, :channel, :agent_id, :permission, :now);
+INSERT INTO bindings (platform, channel, agent_id, permission, respond, observe, created_at)
+VALUES (:platform, :channel, :agent_id, :permission, :respond, :observe, :now);
 
 -- name: drop_binding
 DELETE FROM bindings WHERE platform = :platform AND channel = :channel RETURNING channel;

@@ -4,11 +4,12 @@
 SELECT CAST(count(*) AS BIGINT) AS number FROM messages;
 
 -- name: blobs_in_use
-SELECT DISTINCT sha256 FROM attachments ORDER BY sha256;
+-- One that is still to be fetched has no hash.
+SELECT DISTINCT sha256 FROM attachments WHERE sha256 <> '' ORDER BY sha256;
 
 -- name: size_of_blobs
 SELECT CAST(COALESCE(sum(size), 0) AS BIGINT) AS bytes
-FROM (SELECT DISTINCT sha256, size FROM attachments) AS blobs;
+FROM (SELECT DISTINCT sha256, size FROM attachments WHERE sha256 <> '') AS blobs;
 
 -- name: doubt_unsent_deliveries
 -- They may have been sent in the life that is gone.

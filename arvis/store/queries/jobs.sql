@@ -125,7 +125,7 @@ WHERE id = :id AND status = 'failed';
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled');
 
 -- name: followers
-SELECT id, kind, principal_id, tokens, claim FROM jobs
+SELECT id, kind, principal_id, tokens, claim, run_at FROM jobs
 WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 
@@ -154,6 +154,10 @@ WHERE ready = 2 AND run_at <= :now AND crashes >= :crashes AND id <> COALESCE((
 
 -- name: wake_jobs
 UPDATE jobs SET ready = 1 WHERE ready = 2 AND run_at <= :now;
+
+-- name: defer_job
+UPDATE jobs SET run_at = :run_at, ready = CASE WHEN ready = 0 THEN 0 ELSE 2 END
+WHERE id = :id AND status = 'pending' AND claim = 0;
 
 -- name: next_due_job
 SELECT run_at FROM jobs WHERE ready = 2 ORDER BY run_at LIMIT 1;

@@ -9,22 +9,13 @@ SELECT * FROM messages WHERE id = :id;
 -- name: add_message
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
-    principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint
+    principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint,
+    platform_ref, album
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
     :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
-    :taint
+    :taint, :platform_ref, :album
 );
-
--- name: add_attachment
-INSERT INTO attachments (message_id, ordinal, filename, content_type, size, sha256)
-VALUES (:message_id, :ordinal, :filename, :content_type, :size, :sha256);
-
--- name: attachments_of_turn
-SELECT attachments.* FROM attachments
-JOIN messages ON messages.id = attachments.message_id
-WHERE messages.execution_id = :execution_id AND messages.role = 'user'
-ORDER BY attachments.message_id, attachments.ordinal;
 
 -- name: messages_of_turn
 SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'user' ORDER BY position;
@@ -74,6 +65,14 @@ WHERE conversation_id = :conversation_id AND role = 'user' AND execution_id IS N
     AND principal_id = :principal_id
 ORDER BY id DESC LIMIT 1;
 
+-- name: last_unasked
+-- The newest message of a place that no agent was asked with.
+SELECT * FROM messages
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
+    AND status IN ('dropped', 'expired') AND role = 'user'
+    AND (CAST(:principal_id AS TEXT) IS NULL OR principal_id = :principal_id)
+ORDER BY id DESC LIMIT 1;
+
 -- name: label_message
 UPDATE messages SET taint = :taint WHERE id = :id;
 
@@ -121,10 +120,10 @@ RETURNING seq;
 -- name: add_delivery
 INSERT INTO deliveries (
     id, message_id, part, platform, connector, channel, thread, seq, content, reply_to, answers, agent, state,
-    created_at
+    created_at, reply_ref, execution_id, buttons, files
 ) VALUES (
     :id, :message_id, :part, :platform, :connector, :channel, :thread, :seq, :content, :reply_to, :answers, :agent,
-    :state, :created_at
+    :state, :created_at, :reply_ref, :execution_id, :buttons, :files
 );
 
 -- name: get_delivery
@@ -149,6 +148,18 @@ ON CONFLICT (id) DO NOTHING;
 -- name: cost_of_execution
 SELECT CAST(COALESCE(sum(cost_micros), 0) AS BIGINT) AS micros FROM usage WHERE execution_id = :execution_id;
 
+-- name: usage_of_person
+SELECT
+    CAST(count(*) AS BIGINT) AS calls,
+    CAST(COALESCE(sum(input_tokens), 0) AS BIGINT) AS input_tokens,
+    CAST(COALESCE(sum(output_tokens), 0) AS BIGINT) AS output_tokens,
+    CAST(COALESCE(sum(cost_micros), 0) AS BIGINT) AS cost_micros
+FROM usage WHERE principal_id = :principal_id AND id >= :first;
+
 -- name: put_blob
 -- Only on PostgreSQL, whose processes share no folder; the same bytes are stored once.
 INSERT INTO blobs (sha256, data) VALUES (:sha256, :data) ON CONFLICT (sha256) DO NOTHING;
+
+-- name: get_blob
+-- Only on PostgreSQL.
+SELECT data FROM blobs WHERE sha256 = :sha256;

@@ -11,6 +11,24 @@ VALUES (:id, :platform, :user_id, :name, :role, :now, :now);
 -- name: update_principal
 UPDATE principals SET name = :name, role = :role, updated_at = :now WHERE id = :id;
 
+-- name: pair_principal
+-- The first time counts.
+UPDATE principals SET paired_at = COALESCE(paired_at, :now), updated_at = :now WHERE id = :id;
+
+-- name: unpair_principal
+UPDATE principals SET paired_at = NULL, updated_at = :now WHERE id = :id;
+
+-- name: list_people
+-- Whose row says owner may be struck off the configuration since: the caller knows.
+SELECT * FROM principals
+WHERE id < :before
+    AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+    AND (CAST(:role AS TEXT) IS NULL OR role = :role OR (CAST(:role AS TEXT) = 'member' AND role = 'owner'))
+    AND (CAST(:paired AS INTEGER) IS NULL OR CAST(:paired AS INTEGER) = (CASE WHEN paired_at IS NULL THEN 0 ELSE 1 END))
+    AND (CAST(:pattern AS TEXT) IS NULL OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+        OR lower(user_id) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
+ORDER BY id DESC LIMIT :limit;
+
 -- name: add_login_code
 INSERT INTO login_codes (code_hash, expires_at) VALUES (:code_hash, :expires_at);
 

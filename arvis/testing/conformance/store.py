@@ -8,17 +8,35 @@ from __future__ import annotations
 
 from arvis.testing.conformance.store_agents import AgentCases
 from arvis.testing.conformance.store_audit import AuditCases
+from arvis.testing.conformance.store_bots import BotCases
 from arvis.testing.conformance.store_calibrations import CalibrationCases
 from arvis.testing.conformance.store_compactions import CompactionCases
+from arvis.testing.conformance.store_events import EventCases
+from arvis.testing.conformance.store_files import FileCases
 from arvis.testing.conformance.store_lanes import LaneCases
 from arvis.testing.conformance.store_memory import MemoryCases
+from arvis.testing.conformance.store_people import PeopleCases
 from arvis.testing.conformance.store_schedules import ScheduleCases
+from arvis.testing.conformance.store_sending import MovingCases, SendingCases
 from arvis.testing.conformance.store_transactions import OpenStore
 from arvis.testing.conformance.store_versions import VersionCases
 
 
 class StoreConformance(
-    LaneCases, MemoryCases, AgentCases, ScheduleCases, CompactionCases, CalibrationCases, AuditCases, VersionCases
+    LaneCases,
+    MemoryCases,
+    AgentCases,
+    ScheduleCases,
+    CompactionCases,
+    CalibrationCases,
+    AuditCases,
+    SendingCases,
+    MovingCases,
+    VersionCases,
+    PeopleCases,
+    BotCases,
+    FileCases,
+    EventCases,
 ):
     """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
     asynchronous context. Opened one after the other, never twice at once."""

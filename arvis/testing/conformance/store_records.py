@@ -125,7 +125,7 @@ class RecordCases(TransactionCases):
         def script(tx: Transaction) -> list[tuple[str, tuple[Attachment, ...]]]:
             for position, execution in enumerate(("turn-1", "turn-2", "turn-3"), start=1):
                 tx.messages.add(replace(said(f"m{position}", execution=execution), position=position))
-            tx.messages.attach("m2", [picture, picture])
+            tx.files.add("m2", [picture, picture])
             for joining in ("turn-3", "turn-2"):
                 tx.messages.join_turn(joining, "turn-1")
             return [(each.id, each.attachments) for each in tx.messages.of_turn("turn-1")]

@@ -200,7 +200,7 @@ class Machine(RuleBasedStateMachine):
     @rule(which=WHICH, room=st.sampled_from(["square", "yard"]), then=THEN)
     def shut_up(self, which: int, room: str, then: list[int]) -> None:
         if process := self._one(which):
-            process.do(process.flow.stop(Address(PLATFORM, BOT, room), "ann"))
+            process.do(process.inbox.stop(Address(PLATFORM, BOT, room), "ann"))
             self._go_on(then)
 
     # -- operators -----------------------------------------------------------------------------------------

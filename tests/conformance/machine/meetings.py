@@ -59,7 +59,7 @@ class Meeting:
         process.do(process.operations.cancel_job(self.rows("jobs")[-1]["id"]))
 
     def shut_up(self, process: Process) -> None:
-        process.do(process.flow.stop(Address(PLATFORM, BOT, self.room), "ann"))
+        process.do(process.inbox.stop(Address(PLATFORM, BOT, self.room), "ann"))
 
 
 def the_same_event(meeting: Meeting) -> None:

@@ -5,7 +5,7 @@ to the outside wait for the test, which says what happens next and what becomes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -30,13 +30,15 @@ from arvis.domain.jobs import (
     Verdict,
 )
 from arvis.domain.messages import Delivery, Principal, PrincipalRole
+from arvis.domain.platforms import Part, Piece
 from arvis.graph import lifecycle
 from arvis.graph.decisions import Graph
 from arvis.graph.engine import Engine
+from arvis.inbox import Door, InboxRules
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
 from arvis.ports.clock import Clock
-from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
@@ -133,6 +135,7 @@ class Process:
         self.store = cast(Store, WaitingStore(self, desk))
         self._bus = EventBus()
         self.flow = self._flow(graphs(self), new_id)
+        self.inbox = self._door()
         self.operations = StoreOperations(store=self.store, bus=self._bus, clock=self.clock)
         self.queue: Queue | None = None
         self.do(self._start())
@@ -145,14 +148,22 @@ class Process:
             bus=self._bus,
             new_id=new_id,
         )
-        router = Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {OWNER}})
-        return MessageFlow(
-            admit=lambda: None, store=self.store, router=router, engine=engine, bus=self._bus, clock=self.clock
+        return MessageFlow(store=self.store, engine=engine, bus=self._bus, clock=self.clock)
+
+    def _door(self) -> Door:
+        return Door(
+            admit=lambda: None,
+            store=self.store,
+            router=Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {OWNER}}),
+            bus=self._bus,
+            clock=self.clock,
+            rules=InboxRules(),
+            new_code=lambda: "23456789AB",
         )
 
     async def _start(self) -> None:
         platform = Platform(self)
-        deliverer = Deliverer(store=self.store, connectors={(PLATFORM, BOT): platform}, clock=self.clock)
+        deliverer = Deliverer(store=self.store, connector_of=lambda _: platform, clock=self.clock, bus=self._bus)
         plain = dict.fromkeys(PLAIN, cast(Handler, PlainHandler(self.store, self.clock)))
         handlers: dict[JobKind, Handler] = {
             JobKind.MESSAGE: self.flow,
@@ -323,14 +334,21 @@ class Platform:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self.capabilities = Capabilities(safe_resend=process.safe_resend)
+        safe = process.safe_resend
+        self.capabilities = Capabilities(whole=True) if safe else Capabilities(Guarantee.AT_MOST_ONCE)
 
-    async def run(self, inbox: Inbox) -> None:
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
         """Events come from the test."""
 
-    async def send(self, delivery: Delivery) -> Receipt:
-        await self._process.outside(f"send {delivery.id}", _send_error)
-        return Receipt(f"p-{delivery.id}")
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        return [Piece(delivery.content)]
+
+    async def send(self, part: Part) -> Receipt:
+        await self._process.outside(f"send {part.delivery.id}", _send_error)
+        return Receipt(f"p-{part.delivery.id}")
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 def _send_error(fate: Fate) -> Exception:

@@ -329,7 +329,7 @@ class Town:
 
     async def _bring(self, process: Process, event: Event) -> None:
         try:
-            received = await process.flow.receive(event.message)
+            received = await process.inbox.receive(event.message)
         except StoreError:
             return  # it will be brought again
         self._acknowledge(event, received)

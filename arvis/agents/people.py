@@ -1,0 +1,98 @@
+"""What people may do, and how that is changed. Owners are named by the configuration, and by nothing else. Scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.platforms import PairingStatus
+from arvis.domain.versions import Version, Versioned
+from arvis.ports.store import Transaction
+
+#: User ids by platform, as the configuration names them; those of the web hold whoever has an owner's login or key, too.
+Owners = Mapping[str, Collection[str]]
+
+#: What a person can be made; an owner is one by the configuration.
+GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
+
+WEB = "web"
+
+
+def role_of(person: Principal, owners: Owners) -> PrincipalRole:
+    """What this person is now: a row may still say owner of somebody whom the configuration names no more."""
+    if person.user_id in owners.get(person.platform, ()):
+        return PrincipalRole.OWNER
+    return PrincipalRole.MEMBER if person.role is PrincipalRole.OWNER else person.role
+
+
+def change(
+    tx: Transaction,
+    person_id: str,
+    *,
+    role: PrincipalRole | None,
+    paired: bool | None,
+    owners: Owners,
+    by: str,
+    now: int,
+) -> Principal:
+    """Give somebody a role, or vouch for them (None: as it is). An operator is vouched for by being one; who is struck off
+    keeps nothing of it, and who is blocked not even the code that they were given."""
+    person = tx.principals.get(person_id)
+    if person is None:
+        raise NotFound("There is no such person.", fix="`arvis people list` shows those who have written.")
+    _check(person, role, paired, owners)
+    if role is not None:
+        tx.principals.set_role(person.id, role, now)
+    if role is PrincipalRole.BLOCKED:
+        _void_code(tx, person, by, now)
+    if _vouched_for(person, role, paired):
+        tx.principals.pair(person.id, now)
+    else:
+        tx.principals.unpair(person.id, now)
+    return keep_change(tx, person, by, now)
+
+
+def _vouched_for(person: Principal, role: PrincipalRole | None, paired: bool | None) -> bool:
+    if paired is not None:
+        return paired
+    return person.paired if role in {None, person.role} else role is PrincipalRole.OPERATOR
+
+
+def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, owners: Owners) -> None:
+    if role_of(person, owners) is PrincipalRole.OWNER:
+        raise Conflict(
+            f"{person.name} is an owner.", fix="Owners are changed under `owners` in config.yaml.", code="is_owner"
+        )
+    if role is not None and role not in GIVEN_ROLES:
+        raise Unprocessable("Nobody is made an owner here.", fix="Name the person under `owners` in config.yaml.")
+    if role is PrincipalRole.OPERATOR and person.platform == WEB:
+        raise Unprocessable(
+            "Over the web the key says what somebody may do.", fix="Give them a key of the role operator."
+        )
+    if paired and (role or person.role) is PrincipalRole.BLOCKED:
+        raise Unprocessable("Who is blocked cannot be paired.", fix="Make them a member first.")
+
+
+def _void_code(tx: Transaction, person: Principal, by: str, now: int) -> None:
+    asked = tx.pairings.newest_of(person.platform, person.user_id)
+    if asked is not None:
+        tx.pairings.settle(asked.id, PairingStatus.REJECTED, by, now)
+
+
+def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Principal:
+    """The person as they are now; what was changed, and by whom, is on record."""
+    after = tx.principals.get(before.id) or before
+    if (after.role, after.paired) != (before.role, before.paired):
+        tx.versions.keep(Versioned.PERSON, before.id, _standing(after), by, now, before=_standing(before))
+    return after
+
+
+def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:
+    """What this person was, the newest first."""
+    return list(tx.versions.newest(Versioned.PERSON, person_id, limit))
+
+
+def _standing(person: Principal) -> dict[str, Any]:
+    return {"role": str(person.role), "paired": person.paired}

@@ -1,0 +1,38 @@
+"""Ending what runs in a place at somebody's word. Scripts; what they return is announced after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.agents import turns
+from arvis.agents.turns import CancelledTurn
+from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.messages import Address
+from arvis.graph import lifecycle
+from arvis.ports.store import Transaction
+
+
+def stop_turns(
+    tx: Transaction, address: Address, by: str, now: int, *, asked_by: str | None = None
+) -> list[CancelledTurn]:
+    """Cancel the turn that runs, or is the next to run, and those that wait for people, with each agent of this place;
+    what waits behind stays. `asked_by`: only those that this principal asked for."""
+    lanes = [conversation.lane for conversation in tx.conversations.in_place(address)]
+    for execution_id in _stoppable(tx, lanes, asked_by):
+        lifecycle.hold_children(tx, execution_id)
+    tx.jobs.lock([address.lane, *lanes])
+    return [turns.cancel_turn(tx, execution_id, by, now) for execution_id in _stoppable(tx, lanes, asked_by)]
+
+
+def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> list[str]:
+    heads = [tx.jobs.head_of_lane(lane) for lane in lanes]
+    found = [head.execution_id for head in heads if head is not None and head.execution_id is not None]
+    found += [
+        wait.execution_id for lane in lanes for kind in PERSONAL_WAITS for wait in tx.waits.open_in_lane(lane, kind)
+    ]
+    return [each for each in dict.fromkeys(found) if asked_by is None or _is_of(tx, each, asked_by)]
+
+
+def _is_of(tx: Transaction, execution_id: str, principal_id: str) -> bool:
+    execution = tx.executions.get(execution_id)
+    return execution is not None and execution.principal_id == principal_id

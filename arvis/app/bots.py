@@ -1,0 +1,69 @@
+"""Bots of chat platforms: which there are, their connectors, and who runs them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from arvis.agents import owners
+from arvis.app.base import Base
+from arvis.bots.book import BotBook
+from arvis.bots.desk import BotDesk
+from arvis.bots.fleet import BotFleet
+from arvis.bots.keeper import BotKeeper, Running
+from arvis.bots.making import ConnectorMaker, connector_services
+from arvis.commands.registry import command_hints
+from arvis.inbox import Door
+from arvis.web.connector import WebConnector
+
+#: Who needs connectors: to run them, to send, or to take web hooks.
+CONNECTOR_ROLES = frozenset({"connectors", "workers", "web"})
+
+
+@dataclass(frozen=True, slots=True)
+class Bots:
+    """`rooms` is the web as a platform; the fleet has it, too."""
+
+    rooms: WebConnector
+    fleet: BotFleet
+    book: BotBook
+    desk: BotDesk
+
+
+@asynccontextmanager
+async def open_bots(base: Base) -> AsyncIterator[Bots]:
+    """Opened before the roles, and so closed after their drain. Raises `ConfigError` for a bot of the configuration that
+    cannot be made."""
+    rooms = WebConnector(tell_others=None if base.bridge is None else base.bridge.tell)
+    maker = ConnectorMaker(services=connector_services(base.config, base.clock, command_hints()))
+    book = BotBook(configured=base.config.connectors, store=base.store, secrets=base.secrets)
+    fleet = BotFleet(book=book, maker=maker, own=[rooms])
+    desk = BotDesk(book=book, maker=maker, store=base.store, secrets=base.secrets, bus=base.bus, clock=base.clock)
+    try:
+        if CONNECTOR_ROLES & set(base.config.roles):
+            await book.learn()
+            await fleet.open()
+        yield Bots(rooms, fleet, book, desk)
+    finally:
+        await fleet.close()
+
+
+def build_keeper(base: Base, bots: Bots, door: Door) -> BotKeeper:
+    """Runs bots where the role `connectors` is on; elsewhere it keeps their connectors as the book wants them."""
+    running = Running(
+        inbox_for=door.behind,
+        tell_owner=owners.tell_of_bot,
+        owner=base.folder.boot_id,
+        node=base.folder.node_id,
+        random=random.random,
+    )
+    return BotKeeper(
+        book=bots.book,
+        fleet=bots.fleet,
+        store=base.store,
+        bus=base.bus,
+        clock=base.clock,
+        running=running if "connectors" in base.config.roles else None,
+    )

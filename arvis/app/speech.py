@@ -1,0 +1,97 @@
+"""The engines that hear and speak, as they are configured. Nothing of theirs is loaded before somebody speaks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from arvis.config.sections import Speech as Settings
+from arvis.domain.runs import Account
+from arvis.ports.clock import Clock
+from arvis.ports.http import HttpClient
+from arvis.ports.transcriber import Speaker, Transcriber
+from arvis.process.programs import GuardedPrograms
+from arvis.process.workers import GuardedWorkers
+from arvis.providers.speech_api import BASE_URL, ApiAccess, ApiSpeaker, ApiTranscriber
+from arvis.providers.speech_command import CommandSpeaker, CommandTranscriber
+from arvis.providers.speech_local import LocalTranscriber
+from arvis.providers.speech_worker import DEFAULT_MODEL
+
+_API_MODEL = "whisper-1"
+_MB = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """None: nobody hears, or nobody speaks. A sound may last so many `minutes`."""
+
+    transcriber: Transcriber | None
+    speaker: Speaker | None
+    minutes: float
+
+
+@asynccontextmanager
+async def open_speech(
+    settings: Settings, *, http: HttpClient, accounts: Callable[[], Sequence[Account]], clock: Clock
+) -> AsyncIterator[Speech]:
+    """Opened before the roles, and so closed after their drain. `accounts` gives those of this moment."""
+
+    def access() -> ApiAccess:
+        account = next((each for each in accounts() if each.provider == "openai"), None)
+        key = settings.api_key.get_secret_value() if settings.api_key else None
+        if account is None:
+            return ApiAccess(settings.base_url or BASE_URL, key)
+        return ApiAccess(settings.base_url or account.base_url or BASE_URL, key or account.api_key)
+
+    async with AsyncExitStack() as stack:
+        transcriber = _transcriber(settings, http, access, clock)
+        speaker = _speaker(settings, http, access)
+        for each in (transcriber, speaker):
+            if each is not None:
+                stack.push_async_callback(each.close)
+        yield Speech(transcriber, speaker, settings.minutes)
+
+
+def _transcriber(
+    settings: Settings, http: HttpClient, access: Callable[[], ApiAccess], clock: Clock
+) -> Transcriber | None:
+    match settings.engine:
+        case "none":
+            return None
+        case "openai-api":
+            model = settings.model or _API_MODEL
+            return ApiTranscriber(http=http, access=access, model=model, language=settings.language)
+        case "command":
+            return CommandTranscriber(
+                programs=GuardedPrograms(),
+                command=settings.command or "",
+                environ=os.environ,
+                memory=settings.memory_mb * _MB,
+            )
+        case engine:
+            return LocalTranscriber(
+                workers=GuardedWorkers(),
+                clock=clock,
+                engine=engine,
+                model=settings.model or DEFAULT_MODEL,
+                language=settings.language,
+                environ=os.environ,
+                memory=settings.memory_mb * _MB,
+            )
+
+
+def _speaker(settings: Settings, http: HttpClient, access: Callable[[], ApiAccess]) -> Speaker | None:
+    match settings.speak:
+        case "none":
+            return None
+        case "openai-api":
+            return ApiSpeaker(http=http, access=access, model=settings.speak_model, voice=settings.voice)
+        case _:
+            return CommandSpeaker(
+                programs=GuardedPrograms(),
+                command=settings.speak_command or "",
+                environ=os.environ,
+                memory=settings.memory_mb * _MB,
+            )

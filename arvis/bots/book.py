@@ -1,0 +1,159 @@
+"""Which bots there are: those of the configuration, and those that were entered in the product.
+
+The rows are the truth; what is known of them here is learnt anew when somebody changed one. A bot that cannot be used
+costs itself, never the start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from arvis.config.schema import ConnectorEntry
+from arvis.domain.errors import SecretLost
+from arvis.domain.platforms import StoredBot
+from arvis.ports.secrets import SecretBox
+from arvis.ports.store import Store, Transaction
+
+#: Platform and name of a bot.
+Key = tuple[str, str]
+
+_SECRET = re.compile(r"(token|secret|password|key)$")
+
+
+class Source(StrEnum):
+    CONFIGURATION = "configuration"
+    PRODUCT = "product"
+
+
+@dataclass(frozen=True, slots=True)
+class BotSpec:
+    """A bot as it should be. `values` are all its settings but the name, with secrets opened; `revision` is another one
+    after each time that somebody wants it started anew; `trouble` says why its settings cannot be read ("": they can).
+    Two that are equal need no restart."""
+
+    platform: str
+    name: str
+    values: Mapping[str, Any] = field(repr=False)
+    enabled: bool = True
+    source: Source = Source.CONFIGURATION
+    revision: str = ""
+    trouble: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.platform, self.name
+
+    @property
+    def label(self) -> str:
+        return f"{self.platform}/{self.name}"
+
+    def without_secrets(self, text: str) -> str:
+        """A text about this bot as it may be shown: a library's complaint may quote an address that holds the token."""
+        secrets = [value for name, value in self.values.items() if is_secret(name) and isinstance(value, str) and value]
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+class BotBook:
+    """`configured` are those of file and environment, which only a restart of the daemon changes; they win over stored
+    ones of the same name. Empty of stored ones until it has learnt."""
+
+    def __init__(self, *, configured: Sequence[ConnectorEntry], store: Store, secrets: SecretBox) -> None:
+        self._entries = {(entry.platform, entry.name): entry for entry in configured}
+        self._store = store
+        self._secrets = secrets
+        self._learning = asyncio.Lock()
+        self._specs: Mapping[Key, BotSpec] = {}
+        self._passed_over: Mapping[Key, StoredBot] = {}
+
+    @property
+    def specs(self) -> Sequence[BotSpec]:
+        """Those of the configuration first."""
+        return tuple(self._specs.values())
+
+    def spec(self, platform: str, name: str) -> BotSpec | None:
+        return self._specs.get((platform, name))
+
+    def entry(self, platform: str, name: str) -> ConnectorEntry | None:
+        """What the configuration says of a bot."""
+        return self._entries.get((platform, name))
+
+    @property
+    def passed_over(self) -> Sequence[StoredBot]:
+        """Those of the product whose names the configuration has given to others."""
+        return tuple(self._passed_over.values())
+
+    async def learn(self) -> None:
+        """Read the stored bots. Raises `StoreError` and keeps what it knew when they cannot be read."""
+        async with self._learning:
+            rows, restarts = await self._store.read(_rows, tuple(self._entries))
+            known = {key: configured_spec(entry, restarts.get(key, "")) for key, entry in self._entries.items()}
+            own = [stored for stored in rows if (stored.platform, stored.name) not in known]
+            # On a thread: the first time the key is read from its file, and the library loaded.
+            opened = await asyncio.to_thread(self._opened_all, own, restarts)
+            self._passed_over = {(row.platform, row.name): row for row in rows if (row.platform, row.name) in known}
+            self._specs = {**known, **{spec.key: spec for spec in opened}}
+
+    def _opened_all(self, rows: Sequence[StoredBot], restarts: Mapping[Key, str]) -> list[BotSpec]:
+        return [spec_of(stored, self._secrets, restarts.get((stored.platform, stored.name), "")) for stored in rows]
+
+
+def is_secret(setting: str) -> bool:
+    """Whether a setting of this name is never shown."""
+    return _SECRET.search(setting) is not None
+
+
+def configured_spec(entry: ConnectorEntry, restart: str = "") -> BotSpec:
+    values = {name: value for name, value in entry.values.items() if name != "name"}
+    return BotSpec(entry.platform, entry.name, values, revision=restart)
+
+
+def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
+    """A bot of the product with its secrets opened, or with the trouble that they cannot be."""
+    revision = f"{stored.id} {stored.updated_at} {restart}"
+    shape = (stored.platform, stored.name)
+    try:
+        values = {**json.loads(stored.settings), **opened_of(stored, box)}
+    except SecretLost as lost:
+        trouble = f"{lost.what} {lost.why} {lost.fix}"
+        return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
+    return BotSpec(*shape, values, stored.enabled, Source.PRODUCT, revision)
+
+
+def seal_all(box: SecretBox, secrets: Mapping[str, str]) -> str:
+    """Each by itself, so that the log hides each of them once it is opened."""
+    return json.dumps({name: box.seal(secret) for name, secret in secrets.items()})
+
+
+def opened_of(stored: StoredBot, box: SecretBox) -> dict[str, str]:
+    """The secrets of a bot by name. Raises `SecretLost`."""
+    return {name: box.open(secret) for name, secret in sealed_of(stored).items()}
+
+
+def sealed_of(stored: StoredBot) -> Mapping[str, str]:
+    """The sealed secrets of a bot by name."""
+    found: dict[str, str] = json.loads(stored.secrets)
+    return found
+
+
+def ask_restart(tx: Transaction, platform: str, name: str, now: int) -> None:
+    """Whoever runs this bot starts it anew once it has learnt of this."""
+    tx.settings.put(_restart_key(platform, name), str(now), now)
+
+
+def _rows(tx: Transaction, configured: Sequence[Key]) -> tuple[list[StoredBot], dict[Key, str]]:
+    """The stored bots, and when which bot was last to be started anew."""
+    stored = tx.bots.all()
+    keys = [*configured, *((bot.platform, bot.name) for bot in stored)]
+    return stored, {key: tx.settings.get(_restart_key(*key)) or "" for key in keys}
+
+
+def _restart_key(platform: str, name: str) -> str:
+    return f"bot_restart:{platform}:{name}"

@@ -1,0 +1,11 @@
+"""Step 13: deliveries leave through their connector, one at a time and in order in each place, and what is shown in a chat
+until then."""
+
+from __future__ import annotations
+
+from arvis.delivery.deliverer import Deliverer
+from arvis.delivery.lateness import Lateness
+from arvis.delivery.presence import Presence
+from arvis.delivery.showing import Pace
+
+__all__ = ["Deliverer", "Lateness", "Pace", "Presence"]

@@ -1,0 +1,191 @@
+"""The handler of `deliver` jobs: what becomes of a delivery, and of one that could not be sent.
+
+A platform that shows a delivery whole, and once however often it is sent, costs one commit. Any other gets the delivery in
+parts that are on record (`shipment.py`), so that an interrupted send is never repeated blindly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from arvis.delivery import failures, records
+from arvis.delivery.lateness import Lateness, Timing, marked
+from arvis.delivery.shipment import Interrupted, Shipment
+from arvis.domain.events import DeliverySettled
+from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
+from arvis.domain.messages import Address, Delivery, DeliveryState
+from arvis.domain.platforms import Part, PartState, Piece, Place
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector, Guarantee, SendError
+from arvis.ports.store import Store, Transaction
+
+#: Seconds; a platform that says "again at once" every time must not keep us busy.
+SHORTEST_REST = 1.0
+#: A millisecond more than a platform asks for, so that no rounding makes it less.
+ROUNDING = 0.001
+#: Seconds between two looks for a bot that is not here, and milliseconds until it is given up.
+FIRST_LOOK, LAST_LOOK = 5.0, 60.0
+NO_BOT_MS = 3_600_000
+#: Milliseconds after which a place that was shut is tried once more, if nobody said that it is back.
+SHUT_MS = 3_600_000
+
+OfAddress = Callable[[Address], Connector | None]
+
+
+async def _nothing_shown(_: str) -> None:
+    """Nobody shows drafts."""
+
+
+class Deliverer:
+    """`Handler` for jobs of kind `deliver`. `connector_of` gives the bot of an address, or None while it is not here;
+    `release` makes whoever shows the draft of a turn leave it alone."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        connector_of: OfAddress,
+        clock: Clock,
+        bus: Bus,
+        lateness: Lateness | None = None,
+        release: Callable[[str], Awaitable[None]] = _nothing_shown,
+    ) -> None:
+        self._store = store
+        self._connector_of = connector_of
+        self._clock = clock
+        self._bus = bus
+        self._lateness = lateness or Lateness()
+        self._release = release
+        self._since = clock.now()
+
+    async def run(self, job: Job) -> Verdict:
+        if (delivery := job.delivery) is None:
+            return GiveUp("no_delivery", "the delivery of this job does not exist")
+        connector = self._connector_of(delivery.address)
+        if connector is None:
+            return self._wait_for_bot(delivery)
+        if connector.capabilities.whole:
+            return await self._send_whole(connector, job, delivery)
+        found = await self._store.read(records.look, delivery)
+        if found.place is not None and (verdict := await self._shut_out(job, delivery, found.place)) is not None:
+            return verdict
+        if not found.parts:
+            return await self._send_first(connector, job, delivery)
+        return await self._send_rest(connector, job, found.parts)
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        """A delivery that is given up says so; `unknown` when it may have arrived."""
+        if isinstance(outcome, Failed):
+            failures.record(tx, job, outcome, now)
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        if isinstance(outcome, Failed) and job.delivery is not None:
+            given_up = await self._store.read(_delivery, job.delivery.id)
+            self._tell(given_up or job.delivery)
+
+    # -- ways to send --------------------------------------------------------------------------------------
+
+    async def _send_whole(self, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
+        try:
+            receipt = await connector.send(Part(delivery, 0, Piece(delivery.content, delivery.buttons, delivery.files)))
+        except SendError as error:
+            return _verdict(error)
+        return await self._close(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
+
+    async def _send_first(self, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
+        if not (delivery.content.strip() or delivery.files or delivery.buttons):
+            return await self._close(job, delivery, DeliveryState.SENT)
+        match self._lateness.judge(delivery, connector.capabilities, self._clock.now()):
+            case Timing.EXPIRED:
+                await self._store.write(failures.expire, job, delivery, self._clock.now())
+                self._tell(delivery, DeliveryState.EXPIRED)
+                return Settled()
+            case Timing.LATE:
+                if rest := self._lateness.rest(delivery.address, self._clock.now()):
+                    return NotBefore(rest + ROUNDING, "pace")
+                return await self._begin(connector, job, delivery, connector.plan(marked(delivery)))
+            case Timing.IN_TIME:
+                return await self._begin(connector, job, delivery, connector.plan(delivery))
+
+    async def _begin(self, connector: Connector, job: Job, delivery: Delivery, pieces: Sequence[Piece]) -> Verdict:
+        if delivery.execution_id is not None:
+            await self._release(delivery.execution_id)
+        first, *behind = await self._store.write(records.begin, job, delivery, pieces, self._clock.now())
+        return await self._ship(connector, job, first, behind, begun=True)
+
+    async def _send_rest(self, connector: Connector, job: Job, parts: Sequence[Part]) -> Verdict:
+        left = [part for part in parts if part.state is not PartState.SENT]
+        if not left:
+            return await self._close(job, parts[-1].delivery, DeliveryState.SENT, platform_id=parts[-1].platform_id)
+        return await self._ship(connector, job, left[0], left[1:], begun=False)
+
+    async def _ship(
+        self, connector: Connector, job: Job, first: Part, behind: Sequence[Part], *, begun: bool
+    ) -> Verdict:
+        shipment = Shipment(store=self._store, connector=connector, clock=self._clock, job=job, part=first)
+        try:
+            if not begun:
+                await shipment.resume()
+            await shipment.send(behind)
+        except Interrupted:
+            return GiveUp("interrupted", "the process died while this was being sent: it may have arrived")
+        except SendError as error:
+            return await self._after(error, connector, job, shipment.part)
+        self._tell(first.delivery, DeliveryState.SENT)
+        return Settled()
+
+    # -- what stands in the way ------------------------------------------------------------------------------
+
+    def _wait_for_bot(self, delivery: Delivery) -> Verdict:
+        """It may be starting, or about to be entered; a daemon that was down for long gives it its time, too."""
+        now, address = self._clock.now(), delivery.address
+        waited = now - max(delivery.created_at, self._since)
+        if waited >= NO_BOT_MS:
+            return GiveUp("no_connector", f"no bot {address.platform}/{address.connector} is set up")
+        return NotBefore(min(max(waited / 1000, FIRST_LOOK), LAST_LOOK), "no_connector")
+
+    async def _shut_out(self, job: Job, delivery: Delivery, place: Place) -> Verdict | None:
+        """None: try it."""
+        if place.moved_to is not None:
+            await self._store.write(records.follow, job, delivery, place.moved_to, self._clock.now())
+            return Settled()
+        if self._clock.now() - place.updated_at < SHUT_MS:
+            return GiveUp(records.GONE, place.reason)
+        await self._store.write(records.back, delivery)
+        return None
+
+    async def _after(self, error: SendError, connector: Connector, job: Job, part: Part) -> Verdict:
+        if error.uncertain:
+            once = connector.capabilities.guarantee is Guarantee.AT_MOST_ONCE and part.platform_id is None
+            return GiveUp("uncertain", str(error)) if once else _verdict(error)
+        now = self._clock.now()
+        if error.moved_to is not None:
+            await self._store.write(records.follow, job, part.delivery, error.moved_to, now, part=part)
+            return Settled()
+        await self._store.write(records.unsent, job, part, str(error) if error.gone else None, now)
+        return _verdict(error)
+
+    # -- ends ------------------------------------------------------------------------------------------------
+
+    async def _close(
+        self, job: Job, delivery: Delivery, state: DeliveryState, *, platform_id: str | None = None
+    ) -> Verdict:
+        await self._store.write(records.close, job, delivery, state, self._clock.now(), platform_id=platform_id)
+        self._tell(delivery, state)
+        return Settled()
+
+    def _tell(self, delivery: Delivery, state: DeliveryState | None = None) -> None:
+        self._bus.publish(DeliverySettled(delivery.address, delivery.execution_id, state or delivery.state))
+
+
+def _verdict(error: SendError) -> Verdict:
+    if error.permanent:
+        return GiveUp(records.GONE if error.gone else "refused", str(error))
+    if error.retry_after is not None:
+        return NotBefore(max(error.retry_after, SHORTEST_REST) + ROUNDING, "rate_limit")
+    return TryAgain(str(error))
+
+
+def _delivery(tx: Transaction, delivery_id: str) -> Delivery | None:
+    return tx.deliveries.get(delivery_id)

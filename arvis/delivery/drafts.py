@@ -1,0 +1,93 @@
+"""The scripts of what is shown in a chat while a turn runs. A row first, so that whoever comes after a crash knows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arvis.agents import rounds
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.messages import Address
+from arvis.domain.platforms import Draft, DraftState
+from arvis.graph import lifecycle
+from arvis.ports.store import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A draft to show: `seen` is the id of the message that shows it already, from before a crash."""
+
+    draft: Draft
+    seen: str | None
+
+
+def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -> Opened | None:
+    """None when the turn is over, or had its draft."""
+    if not _lives(tx, execution_id):
+        return None
+    draft = Draft(execution_id, tx.new_id(), address, DraftState.SENDING, None, now)
+    if tx.drafts.add(draft):
+        return Opened(draft, None)
+    known = tx.drafts.get(execution_id)
+    if known is None or known.state is not DraftState.SHOWN or known.platform_id is None:
+        return None  # gone, or nobody knows whether it is shown
+    return Opened(known, known.platform_id)
+
+
+def shown(tx: Transaction, draft: Draft, platform_id: str | None, now: int) -> None:
+    tx.drafts.put(draft.execution_id, DraftState.SHOWN, platform_id=platform_id, now=now)
+
+
+def gone(tx: Transaction, draft: Draft, now: int) -> None:
+    tx.drafts.put(draft.execution_id, DraftState.GONE, platform_id=None, now=now)
+
+
+def is_shown(tx: Transaction, execution_id: str) -> bool:
+    draft = tx.drafts.get(execution_id)
+    return draft is not None and draft.state is DraftState.SHOWN
+
+
+def left_over(tx: Transaction, limit: int) -> list[Draft]:
+    """What no turn writes on and no delivery will take the place of."""
+    return [draft for draft in tx.drafts.open(limit) if _is_left(tx, draft)]
+
+
+def left(tx: Transaction, execution_id: str) -> Draft | None:
+    """The same of one turn."""
+    draft = tx.drafts.get(execution_id)
+    return draft if draft is not None and draft.state is not DraftState.GONE and _is_left(tx, draft) else None
+
+
+def _is_left(tx: Transaction, draft: Draft) -> bool:
+    return not _runs(tx, draft.execution_id) and not tx.drafts.awaited(draft.execution_id)
+
+
+def _runs(tx: Transaction, execution_id: str) -> bool:
+    """A turn that waits for people shows nothing meanwhile."""
+    execution = tx.executions.get(execution_id)
+    return execution is not None and execution.status is ExecutionStatus.RUNNING
+
+
+def execution_of(tx: Transaction, message_id: str) -> str | None:
+    message = tx.messages.get(message_id)
+    return message.execution_id if message is not None else None
+
+
+def doing(tx: Transaction, execution_id: str) -> str | None:
+    """What the agent of a turn is doing just now, in a few words; None when the turn is over."""
+    execution = tx.executions.get(execution_id)
+    if execution is None or execution.status not in lifecycle.LIVE:
+        return None
+    names = _tools_at_work(execution)
+    return f"Using {', '.join(names)}" if names else "Thinking"
+
+
+def _tools_at_work(execution: Execution) -> list[str]:
+    number = rounds.count(execution.state)
+    if not number or f"result {number}" in execution.state:
+        return []
+    return list(dict.fromkeys(call.name for call in rounds.calls_of(execution.state, number)))
+
+
+def _lives(tx: Transaction, execution_id: str) -> bool:
+    execution = tx.executions.get(execution_id)
+    return execution is not None and execution.status in lifecycle.LIVE

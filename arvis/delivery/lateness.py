@@ -1,0 +1,51 @@
+"""Replies that come late: marked or dropped, and never a flood (reliability.md §3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+
+from arvis.domain.messages import Address, Delivery
+from arvis.ports.connector import Capabilities
+
+#: Milliseconds between two late messages of a channel.
+PACE_MS = 1000
+
+MARK = "(delayed)"
+
+
+class Timing(Enum):
+    IN_TIME = "in_time"
+    LATE = "late"
+    EXPIRED = "expired"
+
+
+class Lateness:
+    """The daemon's rules, which a bot's own ones replace. `after` in ms; `late` is `mark` or `drop`."""
+
+    def __init__(self, *, after: int = 900_000, late: str = "mark") -> None:
+        self._after = after
+        self._late = late
+        #: When a late message last left for a channel: of the last second only, and nothing is lost with it.
+        self._left: dict[Address, int] = {}
+
+    def judge(self, delivery: Delivery, capabilities: Capabilities, now: int) -> Timing:
+        """Of a delivery that is about to be sent for the first time."""
+        after = self._after if capabilities.late_after is None else capabilities.late_after
+        if now - delivery.created_at <= after:
+            return Timing.IN_TIME
+        return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
+
+    def rest(self, address: Address, now: int) -> float:
+        """Seconds that a late message for this channel has yet to wait; 0: it goes now."""
+        self._left = {place: at for place, at in self._left.items() if 0 <= now - at < PACE_MS}
+        channel = replace(address, thread="")
+        if (left := self._left.get(channel)) is not None:
+            return (left + PACE_MS - now) / 1000
+        self._left[channel] = now
+        return 0
+
+
+def marked(delivery: Delivery) -> Delivery:
+    """The delivery with a line in front that says that it is late."""
+    return replace(delivery, content=f"{MARK}\n\n{delivery.content}".rstrip())

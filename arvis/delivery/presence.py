@@ -1,0 +1,266 @@
+"""What people see of an agent at work: that it is typing, what it is writing, what it is doing.
+
+Listens to the bus in the process that runs the turns, for platforms whose bots can show it; the web shows by itself what
+the bus says. Nothing is kept here but what is shown just now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import structlog
+
+from arvis.delivery import drafts
+from arvis.delivery.showing import Pace, Showing
+from arvis.domain.errors import StoreError
+from arvis.domain.events import DeliverySettled, Delta, StatusChanged, TypingRequested
+from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
+from arvis.domain.platforms import Draft
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Connector, SendError, ShowsDrafts, ShowsTyping
+from arvis.ports.store import Store
+
+log = structlog.get_logger(__name__)
+
+#: Seconds for which typing goes on after the last sign of a turn: until its reply is out, or until it begins.
+TYPING_SECONDS = 60.0
+#: Seconds without any word of a turn after which nobody believes any more that it is at work here.
+LONGEST_SILENCE = 900.0
+#: How much of the time that a platform shows it goes by before it is shown again.
+TYPING_AGAIN = 0.9
+#: Drafts that one start clears away.
+MOST_LEFT = 1000
+#: Turns of which is known that they were shown here.
+MOST_REMEMBERED = 1000
+#: Seconds after which the last change of another process, which has heard of the end of its turn, has arrived.
+SETTLING_SECONDS = 1.0
+#: Seconds that an answer waits for a change that is on its way.
+LONGEST_CHANGE = 10.0
+
+_OVER = FINAL_STATUSES | {MessageStatus.WAITING}
+
+
+class Presence:
+    """`run` clears away what an earlier process left, and listens until cancelled. `release` is for the deliverer."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        connector_of: Callable[[Address], Connector | None],
+        clock: Clock,
+        pace: Pace | None = None,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._connector_of = connector_of
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._typing: dict[Address, asyncio.Task[None]] = {}
+        #: The turns at work in a place, by their messages.
+        self._at_work: dict[Address, set[str]] = {}
+        self._heard: dict[Address, float] = {}
+        self._showings: dict[str, Showing] = {}
+        #: Those whose last change may still be on its way, and the newest turns that were shown here.
+        self._ending: set[Showing] = set()
+        self._ours: dict[str, None] = {}
+        self._texts: dict[str, list[tuple[int, str]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self, up: Callable[[], None]) -> None:
+        with self._listening():
+            up()
+            try:
+                await self._clear_away()
+                await asyncio.Event().wait()
+            finally:
+                for task in [*self._tasks, *self._typing.values()]:
+                    task.cancel()
+
+    async def release(self, execution_id: str) -> None:
+        """Leave the draft of a turn alone from now on; nothing of it is on its way when this returns."""
+        if (showing := self._shown(execution_id)) is not None:
+            with contextlib.suppress(TimeoutError):  # an answer does not wait for a platform that hangs
+                async with asyncio.timeout(LONGEST_CHANGE):
+                    await showing.stop()
+        elif self._may_be_shown_elsewhere(execution_id) and await self._store.read(drafts.is_shown, execution_id):
+            await self._clock.sleep(SETTLING_SECONDS)
+
+    def _may_be_shown_elsewhere(self, execution_id: str) -> bool:
+        return self._store.shared and execution_id not in self._ours
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[None]:
+        subscriptions = [
+            self._bus.subscribe(TypingRequested, self._typing_requested),
+            self._bus.subscribe(Delta, self._delta),
+            self._bus.subscribe(StatusChanged, self._status_changed),
+            self._bus.subscribe(DeliverySettled, self._delivery_settled),
+        ]
+        try:
+            yield
+        finally:
+            for unsubscribe in subscriptions:
+                unsubscribe()
+
+    # -- what the bus says -----------------------------------------------------------------------------------
+
+    def _typing_requested(self, event: TypingRequested) -> None:
+        self._type(event.address)
+
+    def _delta(self, event: Delta) -> None:
+        self._begin(event.address, event.message_id)
+        if (showing := self._showings.get(event.message_id)) is not None:
+            showing.wrote(event.offset, event.text)
+        elif event.message_id in self._texts:
+            self._texts[event.message_id].append((event.offset, event.text))
+
+    def _status_changed(self, event: StatusChanged) -> None:
+        if event.status is MessageStatus.RUNNING:
+            self._begin(event.address, event.message_id)
+        elif event.status in _OVER:
+            self._end(event.address, event.message_id)
+
+    def _delivery_settled(self, event: DeliverySettled) -> None:
+        if not self._at_work.get(event.address) and (task := self._typing.pop(event.address, None)) is not None:
+            task.cancel()
+        if event.execution_id is not None and event.state is not DeliveryState.SENT:
+            self._keep(self._take_away(event.execution_id))
+
+    def _begin(self, address: Address, message_id: str) -> None:
+        turns = self._at_work.setdefault(address, set())
+        self._heard[address] = self._clock.monotonic()
+        if message_id in turns:
+            return
+        connector = self._connector_of(address)
+        if connector is None or connector.capabilities.whole:
+            self._forget(address)
+            return
+        turns.add(message_id)
+        self._type(address)
+        if isinstance(connector, ShowsDrafts):
+            self._texts[message_id] = []
+            self._keep(self._show(connector, address, message_id))
+
+    def _end(self, address: Address, message_id: str) -> None:
+        turns = self._at_work.get(address, set())
+        turns.discard(message_id)
+        if not turns:
+            self._forget(address)
+        self._texts.pop(message_id, None)
+        if (showing := self._showings.pop(message_id, None)) is not None:
+            self._ending.add(showing)
+            self._keep(self._finish(showing))
+
+    def _forget(self, address: Address) -> None:
+        self._at_work.pop(address, None)
+        self._heard.pop(address, None)
+
+    # -- drafts ------------------------------------------------------------------------------------------------
+
+    async def _show(self, connector: ShowsDrafts, address: Address, message_id: str) -> None:
+        execution_id = await self._store.read(drafts.execution_of, message_id)
+        if execution_id is None or message_id not in self._texts:
+            return
+        texts = self._texts.pop(message_id)
+        if (known := self._shown(execution_id)) is not None:  # several messages have one answer
+            self._showings[message_id] = known
+            return
+        showing = Showing(
+            store=self._store,
+            clock=self._clock,
+            connector=connector,
+            address=address,
+            message_id=message_id,
+            execution_id=execution_id,
+            pace=self._pace,
+        )
+        self._showings[message_id] = showing
+        self._remember(execution_id)
+        for offset, text in texts:
+            showing.wrote(offset, text)
+        await showing.run()
+
+    def _shown(self, execution_id: str) -> Showing | None:
+        known = [*self._showings.values(), *self._ending]
+        return next((one for one in known if one.execution_id == execution_id), None)
+
+    def _remember(self, execution_id: str) -> None:
+        self._ours[execution_id] = None
+        if len(self._ours) > MOST_REMEMBERED:
+            del self._ours[next(iter(self._ours))]
+
+    async def _finish(self, showing: Showing) -> None:
+        """The reply takes the draft's place; without one it is taken away."""
+        await showing.stop()
+        self._ending.discard(showing)
+        await self._take_away(showing.execution_id)
+
+    async def _take_away(self, execution_id: str) -> None:
+        if (draft := await self._store.read(drafts.left, execution_id)) is not None:
+            await self._remove(draft)
+
+    async def _clear_away(self) -> None:
+        for draft in await self._store.read(drafts.left_over, MOST_LEFT):
+            await self._remove(draft)
+
+    async def _remove(self, draft: Draft) -> None:
+        connector = self._connector_of(draft.address)
+        if draft.platform_id is not None and isinstance(connector, ShowsDrafts):
+            with contextlib.suppress(SendError):  # it can stay: there is no answer that it could be taken for
+                await connector.remove_draft(draft.address, draft.platform_id)
+        await self._store.write(drafts.gone, draft, self._clock.now())
+
+    # -- typing ------------------------------------------------------------------------------------------------
+
+    def _type(self, address: Address) -> None:
+        connector = self._connector_of(address)
+        if isinstance(connector, ShowsTyping) and address not in self._typing:
+            task = asyncio.create_task(self._keep_typing(connector, address))
+            self._typing[address] = task
+            task.add_done_callback(lambda ended: self._typed(address, ended))
+
+    def _typed(self, address: Address, ended: asyncio.Task[None]) -> None:
+        if self._typing.get(address) is ended:
+            del self._typing[address]
+        _tell_of_failure(ended)
+
+    async def _keep_typing(self, connector: ShowsTyping, address: Address) -> None:
+        last = self._clock.monotonic()
+        while self._clock.monotonic() - last < TYPING_SECONDS:
+            if self._is_at_work(address):
+                last = self._clock.monotonic()
+            try:
+                await connector.typing(address)
+            except SendError as error:
+                if error.permanent:
+                    return
+                await self._clock.sleep(error.retry_after or 0)
+            await self._clock.sleep(TYPING_AGAIN * connector.typing_seconds)
+
+    def _is_at_work(self, address: Address) -> bool:
+        """A turn may have gone to another process, which tells nobody here of its end."""
+        if self._clock.monotonic() - self._heard.get(address, 0.0) > LONGEST_SILENCE:
+            self._forget(address)
+        return address in self._at_work
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._kept)
+
+    def _kept(self, ended: asyncio.Task[None]) -> None:
+        self._tasks.discard(ended)
+        _tell_of_failure(ended)
+
+
+def _tell_of_failure(task: asyncio.Task[None]) -> None:
+    """What is shown on the way is nobody's duty: its failure is only said."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        level = log.warning if isinstance(error, StoreError) else log.error
+        level("not_shown", error=repr(error))

@@ -1,0 +1,216 @@
+"""Steps 1, 2, 4 and 8: route and permit a message, then take it on, observe it or drop it, with the reason.
+
+Scripts. The same event again creates nothing. No model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from arvis import commands
+from arvis.agents import turns
+from arvis.agents.pairing import PAIRABLE, offer_pairing
+from arvis.agents.saying import notice
+from arvis.agents.turns import CancelledTurn
+from arvis.commands import Invocation, Spoken
+from arvis.conversations.bot_talk import may_begin_turn
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import (
+    Attachment,
+    FileKind,
+    FileRef,
+    FileState,
+    IncomingMessage,
+    MessageStatus,
+    Role,
+    StoredMessage,
+)
+from arvis.domain.platforms import ObservedMessage
+from arvis.inbox.albums import ALBUM_MS, join_album
+from arvis.inbox.rules import InboxRules
+from arvis.ports.inbox import Received
+from arvis.ports.store import Transaction
+from arvis.routing import NOT_ADDRESSED, Refused, Routed
+
+#: Observed text is cut here, in characters: nobody asked for it.
+_LONGEST_OBSERVED = 2_000
+_TOO_OLD = "too_old"
+_BOT_TALK = "bot_talk"
+#: Of what nobody answers so much is kept, in characters: strangers fill no disk.
+_LONGEST_DROPPED = 2_000
+
+
+class Routes(Protocol):
+    def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a message, and what is to be told after the commit."""
+
+    received: Received
+    cancelled: Sequence[CancelledTurn] = ()
+
+
+def take(
+    tx: Transaction,
+    message: IncomingMessage,
+    uploads: Sequence[Attachment],
+    *,
+    router: Routes,
+    rules: InboxRules,
+    code: str,
+    now: int,
+) -> Taken:
+    """`uploads` are the files whose bytes came along; `code` is for a stranger who may ask to be paired."""
+    if (known := _known(tx, message)) is not None:
+        return Taken(known)
+    match router.route(tx, message):
+        case Routed() as routed:
+            return _take_on(tx, routed, uploads, rules, now)
+        case Refused(reason=reason) as refused if reason == NOT_ADDRESSED:
+            return Taken(_observe(tx, message, refused, now))
+        case refused:
+            return Taken(_drop(tx, message, refused, code, now))
+
+
+def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
+    """What became of this event when it came before."""
+    address = message.address
+    if (known := tx.messages.by_event(address, message.event_id)) is not None:
+        return Received(known.id, known.status, known.reason or "", duplicate=True)
+    if message.album is None:
+        return None
+    joined = tx.events.seen(address.platform, address.connector, message.event_id)
+    if joined is None:
+        return None
+    return Received(joined.message_id or "", MessageStatus(joined.outcome), "", duplicate=True)
+
+
+def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rules: InboxRules, now: int) -> Taken:
+    message = routed.message
+    if message.sent_at is not None and now - message.sent_at > rules.answer_within:
+        return Taken(_expire(tx, routed, now))
+    if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
+        return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
+    files = [*uploads, *(_waiting(file) for file in message.files)]
+    spoken = commands.parse(message.content)
+    if spoken is not None and not files:
+        return _obey(tx, routed, spoken, rules.zone, now)
+    if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
+        return Taken(joined)
+    return Taken(accept(tx, routed, files, now))
+
+
+def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
+    """Inbox key, conversation, user message, execution and job in one commit (reliability.md H1–H3)."""
+    message = routed.message
+    sender = message.sender
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    accepted = turns.begin_turn(
+        tx,
+        message,
+        agent=routed.agent,
+        route=routed.reason,
+        principal=principal,
+        attachments=files,
+        now=now,
+        run_at=None if message.album is None else now + ALBUM_MS,
+    )
+    return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
+
+
+def _waiting(file: FileRef) -> Attachment:
+    return Attachment(
+        filename=file.filename,
+        content_type=file.content_type,
+        size=file.size or 0,
+        sha256="",
+        state=FileState.WAITING,
+        kind=FileKind.VOICE if file.voice else None,
+        source=file.source,
+    )
+
+
+def _obey(tx: Transaction, routed: Routed, spoken: Spoken, zone: str, now: int) -> Taken:
+    """A text command: the daemon answers it at once, without a turn."""
+    message, agent = routed.message, routed.agent
+    sender = message.sender
+    principal = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    conversation = tx.conversations.open(agent.id, message.address, now, direct=message.is_direct)
+    invocation = Invocation(
+        name=spoken.name,
+        argument=spoken.argument,
+        address=message.address,
+        principal=principal,
+        agent=agent,
+        conversation=conversation,
+        zone=agent.timezone or zone,
+        route=routed.reason,
+        sender=sender,
+        house_zone=zone,
+    )
+    said = commands.perform(tx, invocation, now)
+    asked = turns.answer_at_once(tx, message, said.text, agent=agent, principal=principal, route=routed.reason, now=now)
+    return Taken(Received(asked.id, asked.status, "command"), said.stopped)
+
+
+def _expire(tx: Transaction, routed: Routed, now: int) -> Received:
+    """Written so long ago that an answer would only surprise: kept, and not answered."""
+    message = routed.message
+    conversation = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
+    kept = _row(tx, message, Refused(_TOO_OLD, routed.role, routed.agent), now)
+    kept = replace(kept, conversation_id=conversation.id, status=MessageStatus.EXPIRED)
+    tx.messages.add(kept, event_id=message.event_id)
+    return Received(kept.id, kept.status, _TOO_OLD)
+
+
+def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> Received:
+    """What people say to one another: read along where an agent lives, else not kept at all."""
+    text = message.content or " ".join(f"[{file.filename}]" for file in message.files)
+    if refused.observe > 0 and text.strip():
+        seen = ObservedMessage(
+            address=message.address,
+            event_id=message.event_id,
+            platform_ref=message.platform_ref,
+            user_id=message.sender.user_id,
+            user_name=message.sender.name,
+            content=text[:_LONGEST_OBSERVED],
+            created_at=message.sent_at or now,
+        )
+        tx.observed.add(seen, refused.observe)
+    return Received("", MessageStatus.DROPPED, NOT_ADDRESSED)
+
+
+def _drop(tx: Transaction, message: IncomingMessage, refused: Refused, code: str, now: int) -> Received:
+    """A message that nobody answers: a row with its reason, no job, no conversation. A stranger who wrote directly may
+    learn once how to be let in."""
+    dropped = _row(tx, message, refused, now)
+    tx.messages.add(dropped, event_id=message.event_id)
+    if refused.reason in PAIRABLE and (offered := offer_pairing(tx, message, now, code)) is not None:
+        notice(tx, like=dropped, text=offered, priority=Priority.BACKGROUND, now=now)
+    return Received(dropped.id, MessageStatus.DROPPED, refused.reason)
+
+
+def _row(tx: Transaction, message: IncomingMessage, refused: Refused, now: int) -> StoredMessage:
+    """A message without conversation and turn."""
+    principal = tx.principals.find(message.address.platform, message.sender.user_id)
+    return StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.USER,
+        content=message.content[:_LONGEST_DROPPED],
+        tokens=0,
+        status=MessageStatus.DROPPED,
+        address=message.address,
+        principal_id=principal.id if principal else None,
+        user_name=message.sender.name,
+        agent_id=refused.agent.id if refused.agent else None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+        reason=refused.reason,
+        platform_ref=message.platform_ref,
+    )

@@ -1,0 +1,69 @@
+"""Takes the text out of one document, as a process of its own: `python -m arvis.media.child pdf|docx`.
+
+The document comes over standard input, its text leaves over standard output as it is found, so that what was read before
+a limit is kept. Memory and time are bounded by the system: whatever a document makes of a few bytes ends here and not in
+the daemon.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import resource
+import sys
+from collections.abc import Iterator
+
+#: Bytes of memory, and seconds of work.
+MEMORY = 134_217_728
+SECONDS = 5
+
+#: What an archive may say of itself.
+_MOST_ENTRIES = 2_000
+_MOST_UNPACKED = 67_108_864
+
+#: How the process ends when the document is not what it should be: 1 is what Python ends with when something was raised.
+DAMAGED, LOCKED, BOMB = 1, 4, 5
+
+
+def main(kind: str) -> int:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    logging.disable()
+    try:
+        for piece in pieces(kind, sys.stdin.buffer.read()):
+            os.write(1, piece.encode("utf-8", "replace"))
+    except MemoryError:
+        return BOMB
+    return 0
+
+
+def pieces(kind: str, data: bytes) -> Iterator[str]:
+    return _pages(data) if kind == "pdf" else _paragraphs(data)
+
+
+def _pages(data: bytes) -> Iterator[str]:
+    import pypdf  # noqa: PLC0415 (only the one that is needed is loaded)
+
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise SystemExit(LOCKED)
+    for page in reader.pages:
+        yield f"{page.extract_text().strip()}\n\n"
+
+
+def _paragraphs(data: bytes) -> Iterator[str]:
+    import zipfile  # noqa: PLC0415 (as above)
+
+    import mammoth  # type: ignore[import-untyped]  # noqa: PLC0415 (as above; it ships no types)
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = archive.infolist()
+    if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
+        raise SystemExit(BOMB)
+    yield mammoth.extract_raw_text(io.BytesIO(data)).value
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""What a file is, by its first bytes (and for texts by all of them). Names and declared types are only believed about the
+flavour of a text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import PurePosixPath
+
+PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
+PICTURES = frozenset({PNG, JPEG, GIF, WEBP})
+OGG, WAV = "audio/ogg", "audio/wav"
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+ZIP = "application/zip"
+BINARY = "application/octet-stream"
+
+_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", PNG),
+    (b"\xff\xd8\xff", JPEG),
+    (b"GIF87a", GIF),
+    (b"GIF89a", GIF),
+    (b"OggS", OGG),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"#!AMR", "audio/amr"),
+)
+#: A PDF may have other bytes in front of its mark.
+_PDF_SEARCHED = 1_024
+#: A stream of MPEG audio without a header: eleven bits set, layer III, a bit rate and a sampling rate that exist.
+_MP3_SYNC = re.compile(
+    rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x10-\x1b\x20-\x2b\x30-\x3b\x40-\x4b\x50-\x5b\x60-\x6b\x70-\x7b"
+    rb"\x80-\x8b\x90-\x9b\xa0-\xab\xb0-\xbb\xc0-\xcb\xd0-\xdb\xe0-\xeb]"
+)
+#: In the head of a Matroska file stand the codecs of its tracks.
+_HEAD = 65_536
+
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+#: What no text of an eight-bit charset holds.
+_CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
+
+_FLAVOURS = {
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xml": "application/xml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+
+
+def sniff(data: bytes, filename: str) -> str:
+    """The media type of the bytes; `BINARY` for what is not known. A text takes its flavour from the name."""
+    for beginning, found in _BEGINNINGS:
+        if data.startswith(beginning):
+            return found
+    if data[:4] == b"RIFF":
+        return {b"WEBP": WEBP, b"WAVE": WAV}.get(data[8:12], BINARY)
+    if data.startswith(b"\x1a\x45\xdf\xa3"):
+        return "audio/webm" if b"A_" in data[:_HEAD] and b"V_" not in data[:_HEAD] else "video/webm"
+    if data[4:8] == b"ftyp":
+        return "audio/mp4" if b"soun" in data and b"vide" not in data else "video/mp4"
+    if data.startswith(b"PK\x03\x04"):
+        # Names stand in an archive as they are: nothing is unpacked to find this out.
+        return DOCX if b"word/document" in data and b"[Content_Types].xml" in data else ZIP
+    if b"%PDF-" in data[:_PDF_SEARCHED]:
+        return PDF
+    if _MP3_SYNC.match(data):
+        return "audio/mpeg"
+    return _flavour(filename) if text_of(data) is not None else BINARY
+
+
+def text_of(data: bytes) -> str | None:
+    """The bytes as text: UTF-8, UTF-16 with its mark, else Windows-1252 where nothing speaks against it. None: no text."""
+    if data.startswith(_UTF_16):
+        return _decoded(data, "utf-16")
+    if b"\0" in data:
+        return None
+    text = _decoded(data, "utf-8-sig")
+    if text is not None or data.translate(None, _CONTROLS) != data:
+        return text
+    return data.decode("cp1252", "replace")
+
+
+def _decoded(data: bytes, charset: str) -> str | None:
+    try:
+        return data.decode(charset)
+    except UnicodeDecodeError:
+        return None
+
+
+def _flavour(filename: str) -> str:
+    return _FLAVOURS.get(PurePosixPath(filename.lower()).suffix, "text/plain")

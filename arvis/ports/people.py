@@ -1,0 +1,42 @@
+"""The reading side of people: who has written, what they may do, and who asks to be let in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.platforms import Pairing
+from arvis.ports.pages import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A principal with the times (ms) at which it was first seen, last changed, and vouched for (None: by nobody)."""
+
+    principal: Principal
+    created_at: int
+    updated_at: int
+    paired_at: int | None
+
+
+class PeopleInsights(Protocol):
+    async def people(
+        self,
+        *,
+        platform: str | None,
+        role: PrincipalRole | None,
+        paired: bool | None,
+        text: str | None,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[Person]:
+        """The newest first. `text` is part of the name or of the platform's id, whatever its case. With `role` member
+        also those whose row says owner: whether the configuration still names them is known elsewhere."""
+        ...
+
+    async def person(self, principal_id: str) -> Person | None: ...
+
+    async def pairings(self, *, pending_at: int | None, limit: int, cursor: str | None) -> Page[Pairing]:
+        """The newest first; with a time (ms) only those that can still be approved then."""
+        ...

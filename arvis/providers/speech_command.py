@@ -1,0 +1,97 @@
+"""Speech by programs of the owner's choice. They are given to no shell: a command is divided into words, once."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import Finished, Programs, Task
+from arvis.ports.transcriber import Sound, SpeechError
+from arvis.providers.speech import environment_of, laid_out
+
+#: Stands in a command for the path of the sound; without it the sound comes over standard input.
+FILE = "{file}"
+
+_SECONDS = 300.0
+_MOST_TEXT = 1_048_576
+_MOST_SOUND = 20_971_520
+_LAST_WORDS = 200
+
+
+class CommandTranscriber:
+    """`Transcriber`: what the program prints is what was said."""
+
+    def __init__(self, *, programs: Programs, command: str, environ: Mapping[str, str], memory: int) -> None:
+        self._run = _Command(programs=programs, environ=environ, memory=memory)
+        self._argv = shlex.split(command)
+
+    async def transcribe(self, sound: Sound) -> str:
+        with laid_out(sound) as path:
+            argv = [word.replace(FILE, str(path)) for word in self._argv]
+            stdin = b"" if argv != self._argv else sound.data
+            return (await self._run.output(argv, path.parent, stdin, _MOST_TEXT)).decode("utf-8", "replace").strip()
+
+    async def close(self) -> None: ...
+
+
+class CommandSpeaker:
+    """`Speaker`: the program reads the text and prints a sound. `content_type` and `filename` are what it is sent as."""
+
+    def __init__(
+        self,
+        *,
+        programs: Programs,
+        command: str,
+        environ: Mapping[str, str],
+        memory: int,
+        content_type: str = "audio/wav",
+        filename: str = "answer.wav",
+    ) -> None:
+        self._run = _Command(programs=programs, environ=environ, memory=memory)
+        self._argv = shlex.split(command)
+        self._content_type = content_type
+        self._filename = filename
+
+    async def speak(self, text: str) -> Sound:
+        data = await self._run.output(self._argv, Path("/"), text.encode("utf-8", "replace"), _MOST_SOUND)
+        if not data:
+            raise SpeechError("the program that speaks gave no sound", permanent=True)
+        return Sound(data, self._content_type, self._filename)
+
+    async def close(self) -> None: ...
+
+
+class _Command:
+    def __init__(self, *, programs: Programs, environ: Mapping[str, str], memory: int) -> None:
+        self._programs = programs
+        self._environment = environment_of(environ)
+        self._memory = memory
+
+    async def output(self, argv: Sequence[str], folder: Path, stdin: bytes, most: int) -> bytes:
+        task = Task(
+            argv=argv,
+            folder=folder,
+            stdin=stdin,
+            environment=self._environment,
+            timeout=_SECONDS,
+            max_output=most,
+            memory=self._memory,
+        )
+        try:
+            finished = await self._programs.run(task)
+        except ToolError as failed:
+            raise SpeechError(f"the speech program cannot be used: {failed.what}", permanent=True) from None
+        if finished.timed_out:
+            raise SpeechError(f"the speech program took more than {_SECONDS:.0f} seconds", permanent=True)
+        if finished.exit_code != 0:
+            raise SpeechError(f"the speech program failed{_words(finished)}", permanent=True)
+        if finished.truncated and len(finished.stdout) == most:
+            raise SpeechError("the speech program gave more than it should", permanent=True)
+        return finished.stdout
+
+
+def _words(finished: Finished) -> str:
+    words = " ".join(finished.stderr[-_LAST_WORDS:].decode("utf-8", "replace").split())
+    return f": {words}" if words else ""

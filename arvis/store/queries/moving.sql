@@ -1,0 +1,93 @@
+-- A channel has become another one: what belongs to it goes along. What the new one has already stays as it is.
+
+-- name: threads_on_their_way
+SELECT thread FROM deliveries
+WHERE platform = :platform AND connector = :connector AND channel = :old AND state IN ('pending', 'sending');
+
+-- name: threads_of_conversations
+SELECT DISTINCT thread FROM conversations
+WHERE platform = :platform AND connector = :connector AND channel = :old;
+
+-- name: deliveries_on_their_way
+SELECT id FROM deliveries
+WHERE platform = :platform AND connector = :connector AND channel = :old AND state IN ('pending', 'sending')
+ORDER BY seq;
+
+-- name: move_delivery
+UPDATE deliveries SET channel = :channel, seq = :seq WHERE id = :id;
+
+-- name: continue_channel
+-- Clients count on from where they were.
+INSERT INTO channels (platform, connector, channel, seq)
+SELECT platform, connector, :new, seq FROM channels
+WHERE platform = :platform AND connector = :connector AND channel = :old
+ON CONFLICT (platform, connector, channel) DO UPDATE
+SET seq = CASE WHEN excluded.seq > channels.seq THEN excluded.seq ELSE channels.seq END;
+
+-- name: move_bindings
+-- Bindings know no bot: they hold for all of a platform.
+UPDATE bindings SET channel = :new
+WHERE platform = :platform AND channel = :old
+    AND NOT EXISTS (SELECT 1 FROM bindings AS there WHERE there.platform = :platform AND there.channel = :new);
+
+-- name: drop_moved_bindings
+DELETE FROM bindings WHERE platform = :platform AND channel = :old;
+
+-- name: close_doubled_conversations
+-- An agent that is talked to in the new channel already goes on there.
+UPDATE conversations SET status = 'closed'
+WHERE platform = :platform AND connector = :connector AND channel = :old AND status = 'active' AND EXISTS (
+    SELECT 1 FROM conversations AS there
+    WHERE there.platform = :platform AND there.connector = :connector AND there.channel = :new
+        AND there.thread = conversations.thread AND there.agent_id = conversations.agent_id
+        AND there.status = 'active'
+);
+
+-- name: move_conversations
+UPDATE conversations SET channel = :new
+WHERE platform = :platform AND connector = :connector AND channel = :old AND status = 'active';
+
+-- name: move_schedules
+UPDATE schedules SET channel = :new
+WHERE platform = :platform AND connector = :connector AND channel = :old;
+
+-- name: move_drafts
+UPDATE drafts SET channel = :new
+WHERE platform = :platform AND connector = :connector AND channel = :old;
+
+-- name: move_observed
+UPDATE observed SET channel = :new
+WHERE platform = :platform AND connector = :connector AND channel = :old AND NOT EXISTS (
+    SELECT 1 FROM observed AS there
+    WHERE there.platform = :platform AND there.connector = :connector AND there.channel = :new
+        AND there.event_id = observed.event_id
+);
+
+-- name: facts_in_scope
+SELECT number, agent_id FROM facts WHERE scope = :old AND status = 'active' ORDER BY number;
+
+-- name: move_fact_words
+UPDATE fact_words SET place = :place WHERE rowid = :number;
+
+-- name: move_facts
+UPDATE facts SET scope = :new WHERE scope = :old;
+
+-- name: move_fact_changes
+UPDATE fact_changes SET scope = :new WHERE scope = :old;
+
+-- name: move_states
+-- The newer channel's word counts where both have one.
+UPDATE states SET scope = :new WHERE scope = :old AND NOT EXISTS (
+    SELECT 1 FROM states AS there
+    WHERE there.agent_id = states.agent_id AND there.scope = :new AND there.key = states.key
+);
+
+-- name: waiting_head
+-- Held: nobody claims it meanwhile.
+SELECT id, run_at FROM jobs WHERE lane = :lane AND ready > 0 AND status = 'pending' /*hold*/;
+
+-- name: waiting_behind
+SELECT id, run_at FROM jobs WHERE lane = :lane AND ready = 0 AND status = 'pending' ORDER BY position LIMIT 1000;
+
+-- name: change_lane
+UPDATE jobs SET lane = :lane, position = :position, ready = :ready WHERE id = :id AND status = 'pending';

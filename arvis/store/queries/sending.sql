@@ -1,0 +1,67 @@
+-- What is on its way to chat platforms: parts of deliveries, drafts, places that are shut, incidents.
+
+-- name: parts_of_delivery
+SELECT * FROM delivery_parts WHERE delivery_id = :delivery_id ORDER BY part;
+
+-- name: add_part
+INSERT INTO delivery_parts (delivery_id, part, content, buttons, files, state, platform_id, tried_at)
+VALUES (:delivery_id, :part, :content, :buttons, :files, :state, :platform_id, :tried_at);
+
+-- name: put_part
+UPDATE delivery_parts
+SET state = :state, platform_id = COALESCE(:platform_id, platform_id), tried_at = COALESCE(:tried_at, tried_at)
+WHERE delivery_id = :delivery_id AND part = :part;
+
+-- name: get_draft
+
+SELECT * FROM drafts WHERE execution_id = :execution_id;
+
+-- name: open_drafts
+SELECT * FROM drafts WHERE state <> 'gone' ORDER BY created_at LIMIT :limit;
+
+-- name: draft_awaited
+-- By the one reply or notice of the turn.
+SELECT deliveries.id FROM messages
+JOIN deliveries ON deliveries.message_id = messages.id
+WHERE messages.execution_id = :execution_id AND messages.role <> 'user' AND messages.superseded = 0
+    AND deliveries.state IN ('pending', 'sending')
+LIMIT 1;
+
+-- name: add_draft
+INSERT INTO drafts (
+    execution_id, id, platform, connector, channel, thread, state, platform_id, created_at, updated_at
+) VALUES (:execution_id, :id, :platform, :connector, :channel, :thread, :state, :platform_id, :now, :now)
+ON CONFLICT (execution_id) DO NOTHING;
+
+-- name: put_draft
+-- What is gone stays gone.
+UPDATE drafts SET state = :state, platform_id = COALESCE(:platform_id, platform_id), updated_at = :now
+WHERE execution_id = :execution_id AND state <> 'gone';
+
+-- name: prune_drafts
+-- By the ids of their turns, which begin with a time.
+DELETE FROM drafts WHERE execution_id IN (
+    SELECT execution_id FROM drafts WHERE execution_id < :oldest ORDER BY execution_id LIMIT :limit
+);
+
+-- name: get_place
+SELECT * FROM places WHERE platform = :platform AND connector = :connector AND channel = :channel;
+
+-- name: put_place
+INSERT INTO places (platform, connector, channel, state, reason, moved_to, updated_at)
+VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
+ON CONFLICT (platform, connector, channel) DO UPDATE
+SET state = excluded.state, reason = excluded.reason, moved_to = excluded.moved_to, updated_at = excluded.updated_at;
+
+-- name: clear_place
+DELETE FROM places WHERE platform = :platform AND connector = :connector AND channel = :channel;
+
+-- name: add_incident
+INSERT INTO incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);
+
+-- name: untold_incidents
+SELECT * FROM incidents WHERE conversation_id = :conversation_id AND told_in IS NULL ORDER BY id DESC LIMIT :limit;
+
+-- name: told_incidents
+UPDATE incidents SET told_in = :execution_id
+WHERE conversation_id = :conversation_id AND told_in IS NULL AND id <= :upto;

@@ -1,0 +1,20 @@
+"""The rules of the `Connector` port as tests: subclass `ConnectorConformance` and give it a stage.
+
+A connector that passes loses no event, tells its platform nothing before it is kept, sends in order and within limits, and
+says of a failure what can be done about it. The cases need pytest-asyncio in its auto mode.
+"""
+
+from __future__ import annotations
+
+from arvis.testing.conformance.connector_failures import FailureCases
+from arvis.testing.conformance.connector_incoming import IncomingCases
+from arvis.testing.conformance.connector_outgoing import OutgoingCases
+from arvis.testing.conformance.connector_stage import Shown, Stage
+from arvis.testing.conformance.connector_things import ThingCases
+
+
+class ConnectorConformance(IncomingCases, OutgoingCases, ThingCases, FailureCases):
+    """Override `stage`: a platform of the test's own, as an asynchronous context."""
+
+
+__all__ = ["ConnectorConformance", "Shown", "Stage"]

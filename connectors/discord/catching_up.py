@@ -1,0 +1,159 @@
+"""Reads what was written while nobody listened, before anything newer is handed in.
+
+A channel's position says that everything up to it is committed. So after each gap a channel's live events wait until its
+history has been read from there; the same message, brought twice, is told apart by the inbox. A channel without a position
+has had nothing for this bot up to the newest position of all: it is read from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+
+from discord.errors import Forbidden, NotFound
+
+from arvis.domain.messages import FeedPosition
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Inbox
+from connectors.discord.failures import REQUEST_ERRORS, send_error
+from connectors.discord.rest import Rest
+from connectors.discord.snowflakes import first_at
+
+_log = logging.getLogger(__name__)
+
+Event = Mapping[str, Any]
+HandIn = Callable[[str, Event], Awaitable[None]]
+
+#: What is older (ms) is not fetched any more: it would not be answered.
+_OLDEST = 24 * 3_600_000
+#: Pages of 100 messages that are read of one channel after one gap.
+_PAGES = 50
+#: Live messages of one channel that wait in memory; further ones are read from its history.
+_MOST_HELD = 500
+_AT_ONCE = 4
+_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+
+
+class CatchingUp:
+    """One bot's channels after a gap. `hand_in` brings an event to the inbox, however long that takes."""
+
+    def __init__(
+        self, *, bot: str, inbox: Inbox, rest: Rest, clock: Clock, hand_in: HandIn, tasks: asyncio.TaskGroup
+    ) -> None:
+        self._bot = bot
+        self._inbox = inbox
+        self._rest = rest
+        self._clock = clock
+        self._hand_in = hand_in
+        self._tasks = tasks
+        self._behind: dict[str, int] = {}
+        self._newest = 0
+        self._checked: set[str] = set()
+        self._held: dict[str, deque[tuple[str, Event]]] = {}
+        self._again: set[str] = set()
+        self._waiting: asyncio.Queue[str] = asyncio.Queue()
+
+    async def sweep(self) -> None:
+        """Read channels that are behind although nothing happens in them, a few at a time, until cancelled."""
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(_AT_ONCE):
+                workers.create_task(self._work())
+
+    async def gap(self) -> None:
+        """From now on any channel may lack something. Raises `Unavailable`."""
+        self._behind = await self._inbox.feeds("discord", self._bot)
+        self._newest = max(self._behind.values(), default=0)
+        self._checked.clear()
+        self._again.update(self._held)
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+        for feed in sorted(self._behind, key=lambda feed: -self._behind[feed]):
+            self._waiting.put_nowait(feed)
+
+    def noticed(self, feed: str, newest: int) -> None:
+        """Discord says which is the newest message of a channel."""
+        if feed in self._checked or not self._newest:
+            return
+        if newest > self._behind.get(feed, self._newest):
+            self._waiting.put_nowait(feed)
+        elif feed in self._behind:
+            self._checked.add(feed)
+
+    async def live(self, feed: str, name: str, data: Event) -> None:
+        """Something happened in a channel just now: hand it in, unless something before it is still to be read."""
+        held = self._held.get(feed)
+        if held is None and (feed in self._checked or not self._newest):
+            await self._hand_in(name, data)
+        elif held is None:
+            self._tasks.create_task(self._begin(feed, (name, data)))
+        elif name == "MESSAGE_CREATE" and (len(held) >= _MOST_HELD or feed in self._again):
+            # Once one is left to the history, all behind it are, until it was read: else its position were passed.
+            self._again.add(feed)
+        else:
+            held.append((name, data))
+
+    async def _work(self) -> None:
+        while True:
+            feed = await self._waiting.get()
+            if feed not in self._checked and feed not in self._held:
+                await self._begin(feed)
+
+    def _begin(self, feed: str, *events: tuple[str, Event]) -> Coroutine[None, None, None]:
+        """From now on the channel's events wait for what is returned."""
+        self._checked.add(feed)
+        self._held[feed] = deque(events)
+        return self._catch_up(feed)
+
+    async def _catch_up(self, feed: str) -> None:
+        after = max(await self._position(feed), first_at(self._clock.now() - _OLDEST))
+        held = self._held[feed]
+        while True:
+            self._again.discard(feed)
+            after = await self._read(feed, after)
+            while held and feed not in self._again:
+                await self._hand_in(*held.popleft())
+            if feed not in self._again:
+                del self._held[feed]
+                return
+
+    async def _read(self, feed: str, after: int) -> int:
+        """Hand in the history behind an id; the last id of it."""
+        async for page in self._pages(feed, after):
+            for message in page:
+                await self._hand_in("MESSAGE_CREATE", message)
+            after = int(page[-1]["id"])
+            await self._hand_in("PASSED", {"position": FeedPosition(feed, after)})
+        return after
+
+    async def _position(self, feed: str) -> int:
+        known = self._behind.get(feed)
+        if known is None:
+            known = await self._inbox.position("discord", self._bot, feed)
+        return self._newest if known is None else known
+
+    async def _pages(self, feed: str, after: int) -> AsyncIterator[list[Event]]:
+        """The channel's history behind an id, however often Discord fails; nothing where the bot may not read."""
+        pause = _PAUSE_SECONDS
+        for _ in range(_PAGES):
+            page = None
+            while page is None:
+                try:
+                    page = await self._rest.history(feed, after)
+                except (Forbidden, NotFound):
+                    return
+                except REQUEST_ERRORS as error:
+                    refused = send_error(error)
+                    if refused.permanent:
+                        return
+                    await self._clock.sleep(refused.retry_after or pause)
+                    pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            if page:
+                yield page
+                after = int(page[-1]["id"])
+            if len(page) < self._rest.page_size:
+                return
+        _log.warning("discord bot %s: more than %d messages were missed in channel %s", self._bot, _PAGES * 100, feed)

@@ -1,0 +1,68 @@
+"""Asks Discord whether a bot is set up as it needs to be. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from discord.errors import LoginFailure
+
+from arvis.ports.connector import Finding
+from connectors.discord.failures import REQUEST_ERRORS, send_error
+from connectors.discord.rest import Rest
+
+_MESSAGE_CONTENT = 1 << 18 | 1 << 19
+_ADMINISTRATOR = 1 << 3
+_PERMISSIONS = {
+    "View Channels": 1 << 10,
+    "Send Messages": 1 << 11,
+    "Attach Files": 1 << 15,
+    "Read Message History": 1 << 16,
+    "Create Public Threads": 1 << 35,
+    "Send Messages in Threads": 1 << 38,
+}
+#: Everything the bot asks for when it is invited.
+INVITE_PERMISSIONS = sum(_PERMISSIONS.values())
+_PORTAL = "https://discord.com/developers/applications"
+_MOST_GUILDS = 5
+
+
+async def check(rest: Rest) -> list[Finding]:
+    try:
+        application = await rest.request("GET", "/applications/@me")
+        guilds = await rest.request("GET", "/users/@me/guilds", params={"limit": 200})
+    except LoginFailure:
+        return [Finding("error", "Discord does not accept the token.", f"Reset it at {_PORTAL} and enter the new one.")]
+    except REQUEST_ERRORS as error:
+        return [Finding("error", str(send_error(error)), "Look at the network, and at Discord's status page.")]
+    findings = [*_of_application(application), *_of_guilds(guilds, str(application["id"]))]
+    name = str(application.get("name", ""))
+    return findings or [Finding("ok", f"The token belongs to {name!r}; intents and permissions are as they should be.")]
+
+
+def _of_application(application: dict[str, Any]) -> Iterator[Finding]:
+    if not int(application.get("flags") or 0) & _MESSAGE_CONTENT:
+        fix = f"Switch on “Message Content Intent” under Bot at {_PORTAL}."
+        yield Finding("error", "The bot may not read messages: the message content intent is off.", fix)
+    if application.get("interactions_endpoint_url"):
+        fix = f"Empty “Interactions Endpoint URL” under General Information at {_PORTAL}."
+        yield Finding("error", "Commands and buttons go to an address on the web, not to the bot.", fix)
+
+
+def _of_guilds(guilds: list[dict[str, Any]], application: str) -> Iterator[Finding]:
+    invite = (
+        f"https://discord.com/oauth2/authorize?client_id={application}"
+        f"&scope=bot+applications.commands&permissions={INVITE_PERMISSIONS}"
+    )
+    if not guilds:
+        yield Finding("warning", "The bot is in no server: it can only be written to directly.", f"Invite it: {invite}")
+    lacking = [(guild, _lacking(int(guild.get("permissions") or 0))) for guild in guilds]
+    for guild, names in [each for each in lacking if each[1]][:_MOST_GUILDS]:
+        text = f"In {guild.get('name', guild['id'])!r} the bot lacks: {', '.join(names)}."
+        yield Finding("warning", text, f"Give its role these permissions, or invite it again: {invite}")
+
+
+def _lacking(permissions: int) -> list[str]:
+    if permissions & _ADMINISTRATOR:
+        return []
+    return [name for name, bit in _PERMISSIONS.items() if not permissions & bit]

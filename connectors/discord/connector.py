@@ -1,0 +1,184 @@
+"""A Discord bot: brings events to the inbox and sends what it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from discord.errors import ConnectionClosed, LoginFailure, PrivilegedIntentsRequired
+
+from arvis.domain.messages import Address, Button, Delivery
+from arvis.domain.platforms import Part, Piece
+from arvis.ports.connector import (
+    BotSettings,
+    BotUp,
+    Capabilities,
+    Connector,
+    ConnectorServices,
+    Finding,
+    Guarantee,
+    Receipt,
+    TokenRefused,
+)
+from arvis.ports.inbox import Inbox
+from connectors.discord import checking
+from connectors.discord.config import DiscordConfig
+from connectors.discord.files import Files
+from connectors.discord.gateway import Gateway
+from connectors.discord.http import BotHttp, Endpoints
+from connectors.discord.intake import Intake
+from connectors.discord.outgoing import Outgoing
+from connectors.discord.rest import Rest
+from connectors.formatting.planning import pieces
+from connectors.formatting.splitting import split
+from connectors.formatting.units import utf16_length
+from connectors.settings import read_settings
+
+#: Discord's documents say "characters". Libraries disagree on which; no other count is larger than that of UTF-16.
+_LIMIT = 2_000
+#: Files of one message.
+_MOST_FILES = 10
+#: Seconds without the gateway after which `run` gives up, so that somebody hears of it.
+_PATIENCE = 120.0
+#: Ways in which the gateway hangs up that trying again does not change: token, shard, version, intents.
+_REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
+
+
+class DiscordConnector:
+    platform = "discord"
+    typing_seconds = 10.0
+    draft_seconds = 1.2
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        config: DiscordConfig,
+        services: ConnectorServices,
+        jitter: Callable[[], float],
+        patience: float = _PATIENCE,
+    ) -> None:
+        endpoints = Endpoints.of(config.api_url, config.gateway_url)
+        rest = Rest(token=config.token.get_secret_value(), endpoints=endpoints, jitter=jitter)
+        self._name = name
+        self._config = config
+        self._services = services
+        self._jitter = jitter
+        self._patience = patience
+        self._endpoints = endpoints
+        self._rest = rest
+        self._outgoing = Outgoing(rest=rest, clock=services.clock)
+        self._files = Files(rest=rest, api_url=endpoints.api)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(Guarantee.RECONCILED, late_after=self._config.late_after, late=self._config.late)
+
+    async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
+        """Ends by `TimeoutError` when the gateway is out of reach for two minutes."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                intake = self._intake(inbox, up, tasks)
+                tasks.create_task(intake.run())
+                tasks.create_task(intake.catching_up.sweep())
+                await self._listen(intake)
+        except ExceptionGroup as group:
+            raise _cause(group) from None
+
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        planned = pieces(delivery, lambda text: split(text, _LIMIT, utf16_length), self._services.max_parts)
+        *first, last = planned
+        further = [last.files[at : at + _MOST_FILES] for at in range(_MOST_FILES, len(last.files), _MOST_FILES)]
+        last = replace(last, files=last.files[:_MOST_FILES])
+        return [*first, last, *(Piece("", files=files) for files in further)]
+
+    async def send(self, part: Part) -> Receipt:
+        return await self._outgoing.send(part)
+
+    async def find(self, part: Part) -> Receipt | None:
+        return await self._outgoing.find(part)
+
+    async def typing(self, address: Address) -> None:
+        await self._outgoing.typing(address)
+
+    async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
+        return await self._outgoing.show_draft(address, key, text, buttons)
+
+    async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        await self._outgoing.change_draft(address, platform_id, text, buttons)
+
+    async def remove_draft(self, address: Address, platform_id: str) -> None:
+        await self._outgoing.remove_draft(address, platform_id)
+
+    async def fetch(self, source: str, max_bytes: int) -> bytes:
+        return await self._files.fetch(source, max_bytes)
+
+    async def check(self) -> Sequence[Finding]:
+        return await checking.check(self._rest)
+
+    async def close(self) -> None:
+        await self._files.close()
+        await self._rest.close()
+
+    def _intake(self, inbox: Inbox, up: Callable[[BotUp], None], tasks: asyncio.TaskGroup) -> Intake:
+        return Intake(
+            bot=self._name,
+            config=self._config,
+            inbox=inbox,
+            rest=self._rest,
+            clock=self._services.clock,
+            commands=tuple(self._services.commands),
+            up=up,
+            tasks=tasks,
+        )
+
+    async def _listen(self, intake: Intake) -> None:
+        async with asyncio.timeout(self._patience) as patience:
+
+            def lost() -> None:
+                if patience.when() is None:
+                    patience.reschedule(asyncio.get_running_loop().time() + self._patience)
+
+            def heard(frame: Mapping[str, Any]) -> None:
+                if frame.get("t") in ("READY", "RESUMED"):
+                    patience.reschedule(None)
+                intake.heard(frame)
+
+            http = BotHttp(self._endpoints, self._jitter)
+            gateway = Gateway(http=http, jitter=self._jitter, heard=heard, lost=lost)
+            try:
+                await gateway.start(self._config.token.get_secret_value())
+            finally:
+                await gateway.close()
+
+
+def _cause(group: ExceptionGroup[Exception]) -> Exception:
+    """What ended a run, as it is told to others."""
+    first = group.exceptions[0]
+    match first:
+        case ExceptionGroup():
+            return _cause(first)
+        case LoginFailure():
+            return TokenRefused(
+                "Discord does not accept the token. Reset it in the developer portal and enter the new one."
+            )
+        case PrivilegedIntentsRequired():
+            return TokenRefused("Switch on the message content intent of the bot in Discord's developer portal.")
+        case ConnectionClosed() if first.code in _REFUSED:
+            return TokenRefused(
+                f"Discord's gateway refused the bot (code {first.code}): look at its token and intents."
+            )
+        case _:
+            return first
+
+
+def create(settings: BotSettings, services: ConnectorServices) -> Connector:
+    config = read_settings(DiscordConfig, settings)
+    return DiscordConnector(name=settings.name, config=config, services=services, jitter=random.random)

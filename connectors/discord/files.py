@@ -1,0 +1,107 @@
+"""Fetches the files that people attached, from nowhere but Discord.
+
+An address of Discord's file servers is good for about a day; then the message is asked for a new one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import aiohttp
+import yarl
+
+from arvis.ports.connector import FetchError
+from connectors.discord.failures import REQUEST_ERRORS, send_error
+from connectors.discord.rest import Rest
+
+_HOSTS = frozenset({"cdn.discordapp.com", "media.discordapp.net"})
+_STALE = frozenset({401, 403, 404, 410})
+_TIMEOUT = aiohttp.ClientTimeout(total=300, connect=20, sock_read=30)
+_CHUNK = 65_536
+
+
+def source_of(channel: str, message: str, file: Mapping[str, Any]) -> str:
+    """What `fetch` finds a file by: the address it has now, and where to ask for the next one."""
+    return json.dumps([str(channel), str(message), str(file["id"]), str(file["url"])])
+
+
+class Files:
+    """`api_url` is where the bot finds Discord: files may also come from there."""
+
+    def __init__(self, *, rest: Rest, api_url: str) -> None:
+        self._rest = rest
+        self._home = yarl.URL(api_url).origin()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def fetch(self, source: str, max_bytes: int) -> bytes:
+        try:
+            channel, message, file, url = json.loads(source)
+        except (ValueError, TypeError):
+            raise FetchError("This is no file of Discord's.", permanent=True) from None
+        try:
+            found = await self._get(url, max_bytes)
+            if found is None:
+                found = await self._get(await self._renewed(channel, message, file), max_bytes)
+        except REQUEST_ERRORS as error:
+            reason = send_error(error)
+            raise FetchError(str(reason), permanent=reason.permanent, retry_after=reason.retry_after) from None
+        if found is None:
+            raise FetchError("Discord does not have this file any more.", permanent=True)
+        return found
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _get(self, url: str, max_bytes: int) -> bytes | None:
+        """None when this address does not lead there (any more)."""
+        async with self._open().get(self._checked(url), allow_redirects=False) as response:
+            if response.status in _STALE:
+                return None
+            if response.status != HTTPStatus.OK:
+                raise FetchError(f"Discord answered with status {response.status}.", retry_after=_wait(response))
+            return await _body(response, max_bytes)
+
+    async def _renewed(self, channel: str, message: str, file: str) -> str:
+        path = f"/channels/{{channel_id}}/messages/{int(message)}"
+        found = await self._rest.request("GET", path, channel_id=channel)
+        for attachment in found.get("attachments", ()):
+            if str(attachment["id"]) == file:
+                return str(attachment["url"])
+        raise FetchError("The file was removed from its message.", permanent=True)
+
+    def _checked(self, url: str) -> yarl.URL:
+        try:
+            address = yarl.URL(url)
+        except ValueError:
+            raise FetchError("This is no address.", permanent=True) from None
+        ours = address.absolute and address.origin() == self._home
+        if ours or (address.scheme == "https" and address.host in _HOSTS and address.is_default_port()):
+            return address
+        raise FetchError("The file does not lie with Discord.", permanent=True)
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar())
+        return self._session
+
+
+async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    too_large = FetchError("The file is larger than allowed.", permanent=True)
+    if (response.content_length or 0) > max_bytes:
+        raise too_large
+    body = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > max_bytes:
+            raise too_large
+    return bytes(body)
+
+
+def _wait(response: aiohttp.ClientResponse) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdigit() else None

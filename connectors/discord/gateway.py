@@ -1,0 +1,60 @@
+"""The socket on which Discord tells what happens: discord.py's client with nothing in it but the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import discord
+
+from connectors.discord.http import BotHttp
+
+
+def intents() -> discord.Intents:
+    """Messages of guilds and direct ones, with their text, and the guilds' channels."""
+    wanted = discord.Intents.none()
+    wanted.guilds = True
+    wanted.guild_messages = True
+    wanted.dm_messages = True
+    wanted.message_content = True
+    return wanted
+
+
+class Gateway(discord.Client):
+    """Hands every event on as Discord wrote it, in order: what the library keeps or leaves out does not matter."""
+
+    def __init__(
+        self,
+        *,
+        http: BotHttp,
+        jitter: Callable[[], float],
+        heard: Callable[[Mapping[str, Any]], None],
+        lost: Callable[[], None],
+    ) -> None:
+        super().__init__(
+            intents=intents(),
+            max_messages=None,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            chunk_guilds_at_startup=False,
+            enable_debug_events=True,
+        )
+        self.http = http
+        self._connection.http = http
+        # What the library would keep of each event is nobody's business here, and an event it cannot read would end it.
+        self._connection.parsers = {}
+        self._jitter = jitter
+        self._heard = heard
+        self._lost = lost
+
+    async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
+        """Discord wants one to five seconds before a new session after a lost one."""
+        if not initial:
+            await asyncio.sleep(1 + 4 * self._jitter())
+
+    async def on_socket_raw_receive(self, text: str) -> None:
+        self._heard(json.loads(text))
+
+    async def on_disconnect(self) -> None:
+        self._lost()

@@ -1,0 +1,199 @@
+"""Discord's events as the house knows them. Pure functions of what Discord wrote, to be called within `reading()`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Respond, Sender
+from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from connectors.discord.config import DiscordConfig
+from connectors.discord.files import source_of
+from connectors.discord.snowflakes import made_at
+
+Event = Mapping[str, Any]
+
+_TEXT_TYPES = frozenset({0, 19})  # a message, a reply: all others are the platform's own words
+_VOICE_FLAG = 1 << 13
+_MENTION = re.compile(r"<@!?(\d+)>")
+_ROLE_MENTION = re.compile(r"<@&\d+>")
+_EMOJI = re.compile(r"<a?(:\w+:)\d+>")
+
+
+class Malformed(Exception):
+    """An event is not what Discord's documents say."""
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Raises `Malformed` for what reading a document of another shape raises. Nothing else may happen in it."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise Malformed(repr(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where something was written: `thread` is empty outside of threads."""
+
+    channel: str
+    thread: str = ""
+    direct: bool = False
+
+    @property
+    def feed(self) -> str:
+        """The id under which Discord keeps its history."""
+        return self.thread or self.channel
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads events as the bot `me` (its id), which is called `bot` in the configuration."""
+
+    bot: str
+    me: str
+    config: DiscordConfig
+
+    def concerns(self, data: Event, spot: Spot) -> bool:
+        """Whether somebody wrote this whom the bot listens to, in a place it listens to."""
+        return (
+            data.get("type", 0) in _TEXT_TYPES
+            and self._listens_to(data)
+            and (spot.direct or self._listens_in(spot))
+            and bool(self._content(data) or data.get("attachments"))
+        )
+
+    def message(self, data: Event, spot: Spot) -> IncomingMessage:
+        id_ = str(data["id"])
+        addressed = spot.direct or self._addressed(data)
+        return IncomingMessage(
+            address=self._address(self._answered_in(spot, id_, addressed)),
+            event_id=id_,
+            sender=sender_of(data),
+            content=self._content(data),
+            is_direct=spot.direct,
+            addressed=addressed,
+            assigned_agent=self.config.agent,
+            files=_files(data),
+            respond=self.config.respond,
+            observe=self.config.observe,
+            platform_ref=id_,
+            sent_at=made_at(id_),
+            position=FeedPosition(feed=spot.feed, position=int(id_)),
+        )
+
+    def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
+        """None for a change that nobody made: Discord also tells when it has looked at a link."""
+        edited = data.get("edited_timestamp")
+        if not edited or "content" not in data:
+            return None
+        id_ = str(data["id"])
+        return MessageEdit(
+            address=self._address(spot), event_id=f"edit:{id_}:{edited}", ref=id_,
+            sender=sender_of(data), content=self._content(data),
+        )  # fmt: skip
+
+    def deletion(self, id_: str, spot: Spot) -> MessageDeletion:
+        return MessageDeletion(address=self._address(spot), event_id=f"delete:{id_}", ref=id_)
+
+    def command(self, data: Event, spot: Spot) -> IncomingMessage:
+        """A slash command, as the same words would be written. It belongs to no feed: Discord brings it once."""
+        id_, command = str(data["id"]), data["data"]
+        words = [f"/{command['name']}", *(str(option["value"]) for option in command.get("options", ()))]
+        return IncomingMessage(
+            address=self._address(spot),
+            event_id=id_,
+            sender=sender_of(data),
+            content=" ".join(words).strip(),
+            is_direct=spot.direct,
+            assigned_agent=self.config.agent,
+            respond=self.config.respond,
+            observe=self.config.observe,
+            sent_at=made_at(id_),
+        )
+
+    def click(self, data: Event, spot: Spot) -> Click:
+        return Click(
+            address=self._address(spot),
+            event_id=str(data["id"]),
+            sender=sender_of(data),
+            data=str(data["data"]["custom_id"]),
+            message_ref=str(data["message"]["id"]),
+        )
+
+    def place(self, spot: Spot) -> Address:
+        return self._address(spot)
+
+    def allowed(self, spot: Spot) -> bool:
+        """Whether the bot takes commands and clicks there."""
+        return spot.direct or self._listens_in(spot)
+
+    def _address(self, spot: Spot) -> Address:
+        return Address("discord", self.bot, spot.channel, spot.thread)
+
+    def _answered_in(self, spot: Spot, message: str, addressed: bool) -> Spot:
+        # A thread that is started from a message gets its id, so the place is known before there is one.
+        begins = self.config.reply_in == "thread" and (addressed or self.config.respond is Respond.ALL)
+        return Spot(spot.channel, message) if begins and not spot.thread and not spot.direct else spot
+
+    def _listens_in(self, spot: Spot) -> bool:
+        allowed = self.config.allowed_channels
+        return not allowed or spot.channel in allowed or spot.thread in allowed
+
+    def _listens_to(self, data: Event) -> bool:
+        author = str(data["author"]["id"])
+        if author == self.me:
+            return False
+        return not _is_program(data) or author in self.config.allow_bots
+
+    def _addressed(self, data: Event) -> bool:
+        # Mentions of everyone and of roles are lists of their own, which do not count.
+        replied = data.get("referenced_message") or {}
+        to_me = str(replied.get("author", {}).get("id", "")) == self.me
+        return to_me or any(str(user["id"]) == self.me for user in data.get("mentions", ()))
+
+    def _content(self, data: Event) -> str:
+        forwarded = [snapshot["message"].get("content", "") for snapshot in data.get("message_snapshots") or ()]
+        stickers = [f"[Sticker: {sticker['name']}]" for sticker in data.get("sticker_items") or ()]
+        text = "\n".join(part for part in (data.get("content") or "", *forwarded, *stickers) if part)
+        names = {str(user["id"]): _name(user, user.get("member")) for user in data.get("mentions", ())}
+        names[self.me] = ""
+
+        def named(match: re.Match[str]) -> str:
+            name = names.get(match[1], match[1])
+            return f"@{name}" if name else ""
+
+        return _EMOJI.sub(r"\1", _ROLE_MENTION.sub("@role", _MENTION.sub(named, text))).strip()
+
+
+def sender_of(data: Event) -> Sender:
+    """Who wrote a message, pressed a button or gave a command. In guilds the user stands within the member."""
+    member = data.get("member")
+    user = data.get("author") or data.get("user") or (member or {})["user"]
+    return Sender(user_id=str(user["id"]), name=_name(user, member), bot=_is_program(data))
+
+
+def _is_program(data: Event) -> bool:
+    return bool((data.get("author") or {}).get("bot")) or "webhook_id" in data
+
+
+def _name(user: Event, member: Event | None) -> str:
+    return str((member or {}).get("nick") or user.get("global_name") or user.get("username") or user["id"])[:100]
+
+
+def _files(data: Event) -> tuple[FileRef, ...]:
+    voice = bool(int(data.get("flags") or 0) & _VOICE_FLAG)
+    return tuple(
+        FileRef(
+            filename=str(file.get("filename") or "file")[:255],
+            content_type=str(file.get("content_type") or "application/octet-stream")[:255],
+            size=int(file["size"]) if file.get("size") is not None else None,
+            source=source_of(data["channel_id"], data["id"], file),
+            voice=voice,
+        )
+        for file in data.get("attachments") or ()
+    )

@@ -1,0 +1,238 @@
+"""From what the gateway tells to what the inbox is told, one event after the other.
+
+Nothing is lost by a full disk: an event that the inbox cannot keep is brought again until it can, and what comes meanwhile
+waits in memory; more than fits there is read from the channels' history afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from discord.errors import Forbidden, NotFound
+
+from arvis.domain.errors import Unavailable
+from arvis.domain.messages import Address
+from arvis.domain.text import storable_json
+from arvis.ports.clock import Clock
+from arvis.ports.connector import BotUp, CommandHint
+from arvis.ports.inbox import Inbox
+from connectors.discord.catching_up import CatchingUp
+from connectors.discord.config import DiscordConfig
+from connectors.discord.failures import REQUEST_ERRORS
+from connectors.discord.incoming import Event, Malformed, Reader, Spot, reading
+from connectors.discord.interactions import Interactions, register
+from connectors.discord.places import Places, holds_messages
+from connectors.discord.rest import Rest
+
+_log = logging.getLogger(__name__)
+
+_DISPATCH = 0
+#: Events that wait in memory while the inbox takes none.
+_MOST_WAITING = 5_000
+_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 30.0
+
+Outcome = TypeVar("Outcome")
+
+
+class Intake:
+    """One run of a bot. `up` is told at each connection."""
+
+    def __init__(
+        self,
+        *,
+        bot: str,
+        config: DiscordConfig,
+        inbox: Inbox,
+        rest: Rest,
+        clock: Clock,
+        commands: tuple[CommandHint, ...],
+        up: Callable[[BotUp], None],
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._inbox = inbox
+        self._rest = rest
+        self._clock = clock
+        self._commands = commands
+        self._up = up
+        self._tasks = tasks
+        self._places = Places(rest=rest)
+        self._reader = Reader(bot=bot, me="", config=config)
+        self._application = ""
+        self._name = ""
+        self._guilds: set[str] = set()
+        self._overflowed = False
+        self._events: asyncio.Queue[tuple[str, Event]] = asyncio.Queue()
+        self.catching_up = CatchingUp(
+            bot=bot, inbox=inbox, rest=rest, clock=clock, hand_in=self._hand_in, tasks=tasks
+        )  # fmt: skip
+
+    def heard(self, frame: Event) -> None:
+        """A frame of the gateway, in order."""
+        if frame.get("op") != _DISPATCH:
+            return
+        if self._events.qsize() < _MOST_WAITING:
+            self._events.put_nowait((str(frame["t"]), frame["d"]))
+        else:
+            self._overflowed = True
+
+    async def run(self) -> None:
+        """Take events until cancelled."""
+        while True:
+            name, data = await self._events.get()
+            try:
+                await self._take(name, storable_json(data))
+            except Malformed as error:
+                # Reading it again would give the same; the next event is none the worse for it.
+                _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
+            if self._overflowed and self._events.empty():
+                self._overflowed = False
+                await self._patiently(self.catching_up.gap)
+
+    async def _take(self, name: str, data: Event) -> None:
+        match name:
+            case "READY" | "RESUMED":
+                await self._connected(name, data)
+            case "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                with reading():
+                    feed = str(data["channel_id"])
+                spot = self._places.known(feed)
+                if spot is None or self._reader.allowed(spot):
+                    await self.catching_up.live(feed, name, data)
+            case "INTERACTION_CREATE":
+                self._tasks.create_task(self._interaction(data))
+            case _:
+                await self._learn(name, data)
+
+    async def _learn(self, name: str, data: Event) -> None:
+        """Something about guilds and channels."""
+        match name:
+            case "GUILD_CREATE":
+                await self._guild(data)
+            case "CHANNEL_CREATE" | "THREAD_CREATE":
+                self._places.learn(data)
+            case "CHANNEL_UPDATE" | "THREAD_UPDATE":
+                # Perhaps the bot may write there now.
+                await self._if_known(self._places.learn(data), self._inbox.reachable)
+            case "THREAD_LIST_SYNC":
+                for thread in data.get("threads", ()):
+                    self._places.learn(thread, str(data.get("guild_id", "")))
+            case "CHANNEL_DELETE" | "THREAD_DELETE":
+                await self._vanished(data)
+            case "GUILD_DELETE" if not data.get("unavailable"):
+                await self._put_out(str(data["id"]))
+
+    async def _connected(self, name: str, data: Event) -> None:
+        if name == "READY":
+            user = data["user"]
+            self._reader = replace(self._reader, me=str(user["id"]))
+            self._name = str(user.get("global_name") or user["username"])
+            self._application = str(data["application"]["id"])
+            self._guilds = {str(guild["id"]) for guild in data["guilds"]}
+            self._tasks.create_task(self._offer_commands())
+        self._up(BotUp(self._reader.me, self._name))
+        await self._patiently(self.catching_up.gap)
+
+    async def _offer_commands(self) -> None:
+        try:
+            await register(self._rest, self._application, self._commands)
+        except REQUEST_ERRORS as error:
+            # The commands work as text as well, and the next connection tries again.
+            _log.warning("discord bot %s: commands were not registered: %s", self._reader.bot, error)
+
+    async def _guild(self, data: Event) -> None:
+        guild = str(data["id"])
+        invited = guild not in self._guilds
+        self._guilds.add(guild)
+        for channel in [*data.get("channels", ()), *data.get("threads", ())]:
+            spot = self._places.learn(channel, guild)
+            if self._reader.allowed(spot) and holds_messages(channel):
+                self.catching_up.noticed(spot.feed, int(channel.get("last_message_id") or 0))
+        if invited:
+            for spot in self._places.of_guild(guild):
+                await self._if_known(spot, self._inbox.reachable)
+
+    async def _put_out(self, guild: str) -> None:
+        self._guilds.discard(guild)
+        why = "The bot was removed from this server."
+        for spot in self._places.of_guild(guild):
+            await self._if_known(spot, lambda place: self._inbox.unreachable(place, why))
+
+    async def _if_known(self, spot: Spot, tell: Callable[[Address], Awaitable[None]]) -> None:
+        """Only of places in which the bot was ever written to."""
+        bot = self._reader.bot
+        if await self._patiently(lambda: self._inbox.position("discord", bot, spot.feed)) is not None:
+            await self._patiently(lambda: tell(self._reader.place(spot)))
+
+    async def _vanished(self, data: Event) -> None:
+        spot = self._places.learn(data)
+        self._places.forget(spot)
+        await self._if_known(spot, lambda place: self._inbox.unreachable(place, "The channel was deleted."))
+
+    async def _hand_in(self, name: str, data: Event) -> None:
+        """Something about messages, as it happened or as history has it."""
+        if name == "PASSED":
+            await self._patiently(lambda: self._inbox.passed("discord", self._reader.bot, data["position"]))
+            return
+        try:
+            spot = await self._spot(data)
+            with reading():
+                calls = [] if spot is None else self._calls(name, data, spot)
+        except Malformed as error:
+            _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
+        else:
+            for call in calls:
+                await self._patiently(call)
+
+    def _calls(self, name: str, data: Event, spot: Spot) -> list[Callable[[], Awaitable[object]]]:
+        """What the inbox is told of it."""
+        inbox, reader = self._inbox, self._reader
+        match name:
+            case "MESSAGE_CREATE" if reader.concerns(data, spot):
+                return [partial(inbox.receive, reader.message(data, spot))]
+            case "MESSAGE_UPDATE" if "author" in data and reader.concerns(data, spot):
+                edit = reader.edit(data, spot)
+                return [partial(inbox.edit, edit)] if edit else []
+            case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                ids = data.get("ids") or [data["id"]]
+                return [partial(inbox.delete, reader.deletion(str(id_), spot)) for id_ in ids]
+            case _:
+                return []
+
+    async def _interaction(self, data: Event) -> None:
+        interactions = Interactions(
+            reader=self._reader, inbox=self._inbox, rest=self._rest, application=self._application
+        )
+        try:
+            spot = await self._spot(data)
+            if spot is not None:
+                await interactions.take(data, spot)
+        except Malformed as error:
+            _log.warning("discord bot %s: an interaction makes no sense: %s", self._reader.bot, error)
+
+    async def _spot(self, data: Event) -> Spot | None:
+        """Where it happened; None where the bot may not look. Raises `Malformed`."""
+        pause = _PAUSE_SECONDS
+        while True:
+            try:
+                return await self._places.spot(data)
+            except (Forbidden, NotFound):
+                return None
+            except REQUEST_ERRORS:
+                await self._clock.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    async def _patiently(self, call: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """As often as the inbox is unavailable."""
+        pause = _PAUSE_SECONDS
+        while True:
+            try:
+                return await call()
+            except Unavailable:
+                await self._clock.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -1,0 +1,126 @@
+"""Slash commands and buttons: Discord wants an answer within three seconds, and shows it to the one who asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from arvis.domain.errors import Unavailable
+from arvis.domain.messages import MessageStatus
+from arvis.ports.connector import CommandHint
+from arvis.ports.inbox import Clicked, Inbox
+from connectors.discord.failures import REQUEST_ERRORS
+from connectors.discord.incoming import Event, Reader, Spot, reading
+from connectors.discord.rest import Rest
+
+COMMAND, COMPONENT = 2, 3
+#: Kinds of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
+_MESSAGE, _WAIT, _WAIT_QUIETLY, _CHANGE = 4, 5, 6, 7
+#: Only the one who asked sees it.
+_EPHEMERAL = 1 << 6
+#: Seconds in which the inbox is expected to be done; Discord gives three.
+_SOON = 1.5
+_TEXT_OPTION = 3
+_LATER = "This cannot be kept just now. Please try again in a minute."
+
+Outcome = TypeVar("Outcome")
+
+
+class Interactions:
+    """Answers interactions by way of the inbox. `application` is the id of the bot's application."""
+
+    def __init__(self, *, reader: Reader, inbox: Inbox, rest: Rest, application: str) -> None:
+        self._reader = reader
+        self._inbox = inbox
+        self._rest = rest
+        self._application = application
+
+    async def take(self, data: Event, spot: Spot) -> None:
+        """Whoever waits for an answer that cannot be given sees Discord's own note that the bot did not respond. Raises
+        `Malformed`."""
+        with suppress(*REQUEST_ERRORS):
+            if not self._reader.allowed(spot):
+                await self._say(data, "I do not listen here.", deferred=False)
+            elif data.get("type") == COMMAND:
+                await self._command(data, spot)
+            elif data.get("type") == COMPONENT:
+                await self._click(data, spot)
+
+    async def _command(self, data: Event, spot: Spot) -> None:
+        with reading():
+            message = self._reader.command(data, spot)
+        received, deferred = await self._soon(data, _WAIT, self._inbox.receive(message))
+        if received is None:
+            text = _LATER
+        elif received.status is MessageStatus.DROPPED:
+            text = "I do not take this from you here."
+        else:
+            text = "Received."
+        if deferred:
+            await self._original(data, {"content": text})
+        else:
+            await self._answer(data, _MESSAGE, {"content": text, "flags": _EPHEMERAL})
+
+    async def _click(self, data: Event, spot: Spot) -> None:
+        with reading():
+            click = self._reader.click(data, spot)
+        clicked, deferred = await self._soon(data, _WAIT_QUIETLY, self._inbox.click(click))
+        clicked = clicked or Clicked(_LATER, done=False)
+        if clicked.done and deferred:
+            await self._original(data, {"components": []})
+        elif clicked.done:
+            await self._answer(data, _CHANGE, {"components": []})
+        await self._say(data, clicked.text, deferred=deferred or clicked.done)
+
+    async def _soon(self, data: Event, wait: int, outcome: Awaitable[Outcome]) -> tuple[Outcome | None, bool]:
+        """What the inbox says (None: it could not keep it), and whether Discord was asked to wait for it."""
+        task = asyncio.ensure_future(outcome)
+        done, _ = await asyncio.wait({task}, timeout=_SOON)
+        if not done:
+            await self._answer(data, wait, {"flags": _EPHEMERAL})
+        try:
+            return await task, not done
+        except Unavailable:
+            return None, not done
+
+    async def _say(self, data: Event, text: str, *, deferred: bool) -> None:
+        body = {"content": text, "flags": _EPHEMERAL, "allowed_mentions": {"parse": []}}
+        if not text:
+            return
+        if deferred:
+            await self._request(data, "POST", "/webhooks/{webhook_id}/{webhook_token}", self._application, body)
+        else:
+            await self._answer(data, _MESSAGE, body)
+
+    async def _answer(self, data: Event, kind: int, body: dict[str, Any]) -> None:
+        path = "/interactions/{webhook_id}/{webhook_token}/callback"
+        await self._request(data, "POST", path, str(data["id"]), {"type": kind, "data": body})
+
+    async def _original(self, data: Event, body: dict[str, Any]) -> None:
+        path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
+        await self._request(data, "PATCH", path, self._application, body)
+
+    async def _request(self, data: Event, method: str, path: str, id_: str, body: dict[str, Any]) -> None:
+        token = str(data["token"])
+        await self._rest.request(method, path, webhook_id=id_, webhook_token=token, json=body)
+
+
+async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
+    """Make Discord offer these commands, unless it does already. Raises what `Rest` raises."""
+    wanted = [_offer(hint) for hint in hints]
+    path = f"/applications/{application}/commands"
+    offered = [_essence(command) for command in await rest.request("GET", path)]
+    if sorted(offered, key=str) != sorted(map(_essence, wanted), key=str):
+        await rest.request("PUT", path, json=wanted)
+
+
+def _offer(hint: CommandHint) -> dict[str, Any]:
+    words = {"type": _TEXT_OPTION, "name": "text", "description": "What the command is about", "required": False}
+    return {"name": hint.name, "description": hint.about[:100], "type": 1, "options": [words]}
+
+
+def _essence(command: Event) -> tuple[Any, ...]:
+    options = [(option["name"], option["description"], option["type"]) for option in command.get("options") or ()]
+    return command["name"], command.get("description"), command.get("type", 1), options

@@ -1,0 +1,176 @@
+"""Sends, changes and looks for messages of ours.
+
+Each carries a nonce made of its key: sent twice within a few minutes, Discord shows it once. After that the history of the
+channel tells whether it arrived.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from discord.errors import Forbidden, HTTPException, NotFound
+
+from arvis.domain.messages import Address, Button
+from arvis.domain.platforms import Part
+from arvis.ports.clock import Clock
+from arvis.ports.connector import Receipt, SendError
+from connectors.discord.failures import REQUEST_ERRORS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, send_error
+from connectors.discord.nonces import nonce_of
+from connectors.discord.payloads import Payload, content, form, new_message
+from connectors.discord.rest import Rest
+from connectors.discord.snowflakes import first_at
+
+_MESSAGES = "/channels/{channel_id}/messages"
+#: Discord remembers nonces for "the past few minutes"; this is less (ms).
+_WINDOW = 120_000
+#: Our clock and Discord's may differ by this much (ms).
+_SKEW = 60_000
+_PAGES = 10
+_THREAD_TITLE = 80
+_ARCHIVE_AFTER_MINUTES = 1_440
+_THREAD_EXISTS = 160004
+_MENTION = re.compile(r"<[@#][!&]?\d+>")
+
+
+class Outgoing:
+    def __init__(self, *, rest: Rest, clock: Clock) -> None:
+        self._rest = rest
+        self._clock = clock
+
+    async def send(self, part: Part) -> Receipt:
+        piece = part.piece
+        if not piece.content.strip() and not piece.buttons and not piece.files:
+            raise SendError("There is nothing in this message.", permanent=True)
+        address, delivery = part.delivery.address, part.delivery
+        files = [(file.filename, part.bytes_of(file)) for file in piece.files]
+        body = content(piece.content, piece.buttons, empty=bool(files))
+        try:
+            if part.platform_id and await self._change(address, part.platform_id, body, files):
+                return Receipt(part.platform_id)
+            reply_ref = delivery.reply_ref if part.number == 0 and delivery.reply_ref != address.thread else None
+            return Receipt(await self._create(address, new_message(body, nonce_of(part.key), reply_ref), files))
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def find(self, part: Part) -> Receipt | None:
+        """Inside Discord's window sending again is safe; behind it the history is read."""
+        if part.tried_at is None or self._clock.now() - part.tried_at < _WINDOW:
+            return None
+        try:
+            return await self._look_for(part, first_at(part.tried_at - _SKEW))
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def typing(self, address: Address) -> None:
+        try:
+            await self._rest.request("POST", "/channels/{channel_id}/typing", channel_id=_channel(address))
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str:
+        try:
+            return await self._create(address, new_message(content(text, buttons), nonce_of(key)), ())
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        try:
+            if not await self._change(address, platform_id, content(text, buttons), ()):
+                raise SendError("The message is not there any more.", permanent=True)
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def remove_draft(self, address: Address, platform_id: str) -> None:
+        try:
+            await self._where_it_is(address, "DELETE", platform_id)
+        except REQUEST_ERRORS as error:
+            raise send_error(error) from None
+
+    async def _create(self, address: Address, body: Payload, files: Sequence[tuple[str, bytes]]) -> str:
+        try:
+            return await self._post(_channel(address), body, files)
+        except NotFound as error:
+            if not address.thread or error.code != UNKNOWN_CHANNEL:
+                raise
+            return await self._post(await self._open_thread(address), body, files)
+
+    async def _post(self, channel: str, body: Payload, files: Sequence[tuple[str, bytes]]) -> str:
+        made = await self._rest.request("POST", _MESSAGES, channel_id=channel, **_parts(body, files))
+        return str(made["id"])
+
+    async def _change(self, address: Address, message: str, body: Payload, files: Sequence[tuple[str, bytes]]) -> bool:
+        """False when the message is gone."""
+        return await self._where_it_is(address, "PATCH", message, **_parts(body, files))
+
+    async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
+        """Do something with a message of ours. One that was to stand in a thread stands beside it when there was none."""
+        for channel in dict.fromkeys((_channel(address), address.channel)):
+            try:
+                await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
+            except NotFound as error:
+                if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
+                    raise
+            else:
+                return True
+        return False
+
+    async def _open_thread(self, address: Address) -> str:
+        """Start the thread of a message, whose id it gets. Where that is not allowed, its channel takes the answer."""
+        path = f"{_MESSAGES}/{int(address.thread)}"
+        try:
+            message = await self._rest.request("GET", path, channel_id=address.channel)
+            title = (
+                " ".join(_MENTION.sub("", str(message.get("content", ""))).split())[:_THREAD_TITLE].strip()
+                or "Conversation"
+            )
+            body = {"name": title, "auto_archive_duration": _ARCHIVE_AFTER_MINUTES}
+            thread = await self._rest.request("POST", f"{path}/threads", channel_id=address.channel, json=body)
+        except (Forbidden, NotFound) as error:
+            if error.code == UNKNOWN_CHANNEL:
+                raise
+            return address.channel
+        except HTTPException as error:
+            if error.code == _THREAD_EXISTS:
+                return address.thread
+            if error.status != HTTPStatus.BAD_REQUEST:
+                raise
+            return address.channel
+        return str(thread["id"])
+
+    async def _look_for(self, part: Part, after: int) -> Receipt | None:
+        me, nonce, text = await self._rest.whoami(), nonce_of(part.key), part.piece.content.strip()
+        names = [file.filename for file in part.piece.files]
+        for _ in range(_PAGES):
+            page = await self._history(part.delivery.address, after)
+            for message in page:
+                ours = str(message["author"]["id"]) == me
+                same = message.get("content", "").strip() == text and len(message.get("attachments", ())) == len(names)
+                if ours and (message.get("nonce") == nonce or same):
+                    return Receipt(str(message["id"]))
+            if len(page) < self._rest.page_size:
+                return None
+            after = int(page[-1]["id"])
+        raise SendError("Too much was written since then to find it.", permanent=True)
+
+    async def _history(self, address: Address, after: int) -> list[Mapping[str, Any]]:
+        """Of the thread, or of its channel while there is none."""
+        try:
+            return await self._rest.history(_channel(address), after)
+        except NotFound as error:
+            if not address.thread or error.code != UNKNOWN_CHANNEL:
+                raise
+            return await self._rest.history(address.channel, after)
+
+
+def _channel(address: Address) -> str:
+    """The id under which its messages stand. Raises `SendError`."""
+    if not address.channel.isdecimal() or not (address.thread or "0").isdecimal():
+        raise SendError(f"{address.channel} is no channel of Discord.", gone=True)
+    return address.thread or address.channel
+
+
+def _parts(body: Payload, files: Sequence[tuple[str, bytes]]) -> dict[str, Any]:
+    return {"form": form(body, files)} if files else {"json": body}

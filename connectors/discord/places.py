@@ -1,0 +1,61 @@
+"""What a bot knows of Discord's channels: which are threads, of which parent, and in which guild.
+
+A message says only the id of its channel. The gateway tells about channels before it tells of messages in them; about
+those it did not tell (a direct message, an old thread) Discord is asked once.
+"""
+
+from __future__ import annotations
+
+from connectors.discord.incoming import Event, Spot, reading
+from connectors.discord.rest import Rest
+
+_DIRECT_TYPES = frozenset({1, 3})
+_THREAD_TYPES = frozenset({10, 11, 12})
+#: Channels with messages of their own: text, voice, announcements, stages, threads. Forums have only threads.
+_MESSAGE_TYPES = frozenset({0, 2, 5, 10, 11, 12, 13})
+
+
+class Places:
+    def __init__(self, *, rest: Rest) -> None:
+        self._rest = rest
+        self._spots: dict[str, Spot] = {}
+        self._guilds: dict[str, str] = {}
+
+    def learn(self, channel: Event, guild: str = "") -> Spot:
+        """Raises `Malformed`."""
+        with reading():
+            id_, kind = str(channel["id"]), channel["type"]
+            if kind in _THREAD_TYPES:
+                spot = Spot(str(channel["parent_id"]), id_)
+            else:
+                spot = Spot(id_, direct=kind in _DIRECT_TYPES)
+            self._spots[id_] = spot
+            self._guilds[id_] = guild or str(channel.get("guild_id", ""))
+        return spot
+
+    def known(self, feed: str) -> Spot | None:
+        return self._spots.get(feed)
+
+    def forget(self, spot: Spot) -> None:
+        self._guilds.pop(spot.feed, None)
+        self._spots.pop(spot.feed, None)
+
+    def of_guild(self, guild: str) -> list[Spot]:
+        """The guild's channels and threads."""
+        return [self._spots[id_] for id_, owner in self._guilds.items() if owner == guild]
+
+    async def spot(self, data: Event) -> Spot:
+        """Where a message or an event about one belongs. Raises `Malformed`, and what `Rest` raises."""
+        with reading():
+            id_ = str(data["channel_id"])
+        known = self._spots.get(id_)
+        if known is None and "channel" in data:
+            return self.learn(data["channel"], str(data.get("guild_id", "")))
+        if known is None:
+            path = "/channels/{channel_id}"
+            known = self.learn(await self._rest.request("GET", path, channel_id=id_), str(data.get("guild_id", "")))
+        return known
+
+
+def holds_messages(channel: Event) -> bool:
+    return channel["type"] in _MESSAGE_TYPES

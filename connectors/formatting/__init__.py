@@ -1,0 +1,1 @@
+"""Text as each platform wants it: divided within its limits, in its own form."""

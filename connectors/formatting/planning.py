@@ -1,0 +1,39 @@
+"""How a reply leaves: as a few pieces, or as a beginning and a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from arvis.domain.messages import Delivery, OutgoingFile
+from arvis.domain.platforms import Piece
+
+_FILENAME = "answer.md"
+_NOTE = "… the whole answer is in the file."
+
+
+def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
+    """The delivery as what can be sent at once, in order, at least one. `split` divides Markdown into parts that the
+    platform takes; no more of them are asked for than may be sent. Buttons and files leave with the last piece. A text of more than `max_parts` parts leaves as its
+    beginning, with the whole of it as a file.
+
+    An empty text makes one piece without content, for its buttons and files; without these it must not be sent (H11), which
+    is up to whoever sends pieces.
+    """
+    text = delivery.content.rstrip()
+    parts = list(islice(split(text), max_parts + 1)) or [""]
+    if len(parts) > max_parts:
+        return [Piece(_beginning(text, split), delivery.buttons, (*delivery.files, _whole(text)))]
+    *first, last = parts
+    return [*map(Piece, first), Piece(last, delivery.buttons, delivery.files)]
+
+
+def _beginning(text: str, split: Callable[[str], Iterable[str]]) -> str:
+    """As much as one part holds, and where the rest is."""
+    # The note is first put in front, so that room is left for it.
+    first = next(iter(split(f"{_NOTE}\n\n{text}")))
+    return f"{first.removeprefix(_NOTE).strip()}\n\n{_NOTE}".strip()
+
+
+def _whole(text: str) -> OutgoingFile:
+    return OutgoingFile(_FILENAME, "text/markdown", len(text.encode()), content=text)

@@ -1,0 +1,212 @@
+"""Divides Markdown into parts that a platform takes (P3).
+
+A part ends where a paragraph does, else a line, a sentence or a word, and as late as that allows. Code that is cut is closed
+and opened again; a link, an address, inline code or a grapheme is cut only when it alone is too long. Put together, the parts
+are the text, but for these marks and for white space at the cuts. It takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from connectors.formatting.fences import Fence, closes_code, find_fences, opens_code
+from connectors.formatting.spans import Span, find_spans, span_around
+from connectors.formatting.units import ends_grapheme, last_end
+
+#: Less has no room for code with its marks.
+LEAST = 32
+
+#: Not before what would be read as something else at the start of a line: a heading, a list, a quotation, a table.
+_NO_BLOCK = r"(?![ \t]*+(?:#{1,6}\s|[-*+]\s|[0-9]{1,9}[.)]\s|>|\|))"
+#: So many characters behind a place are looked at.
+_AHEAD = 16
+
+_PARAGRAPH = re.compile(r"\n[ \t\r]*\n")
+_LINE = re.compile(r"\n")
+_SENTENCE = re.compile(r"[.!?…][\"'\u201d\u2019)\]*_]*(?=\s)" + _NO_BLOCK + "|[\u3002\uff01\uff1f]")
+_WORD = re.compile(r"(?<=\S)(?=\s)" + _NO_BLOCK)
+_LEVELS = (_PARAGRAPH, _LINE, _SENTENCE, _WORD)
+_CODE_LEVELS = (_PARAGRAPH, _LINE, _WORD)
+_GAP = re.compile(r"\s*\n")
+_SPACE = re.compile(r"\s+")
+
+
+def split(text: str, limit: int, measure: Callable[[str], int] = len) -> list[str]:
+    """The parts, at least one, each at most `limit` by `measure`, which must not shrink when a text grows. `limit` is at
+    least `LEAST`."""
+    return list(divide(text, limit, measure)) or [""]
+
+
+def divide(text: str, limit: int, measure: Callable[[str], int] = len) -> Iterator[str]:
+    """The same, one after the other: none is made before it is asked for, and a blank text has none."""
+    if limit < LEAST:
+        raise ValueError(f"a limit of {limit} has no room for Markdown")
+    if len(text) <= limit * 4 and measure(text) <= limit:
+        yield text
+    else:
+        yield from (part for part in _Splitter(text, limit, measure).parts() if part.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A part ends at `end` and the next one begins at `next`."""
+
+    end: int
+    next: int
+
+
+class _Splitter:
+    def __init__(self, text: str, limit: int, measure: Callable[[str], int]) -> None:
+        self._text = text
+        self._limit = limit
+        self._measure = measure
+        # Marks that would fill a part cannot be repeated: code inside them is cut like text.
+        self._fences = [fence for fence in find_fences(text) if measure(fence.bare) <= limit // 6]
+        self._spans = find_spans(text, _outside(self._fences, len(text)))
+
+    def parts(self) -> Iterator[str]:
+        at = 0
+        while at < len(self._text):
+            furthest = self._furthest(at)
+            if furthest == len(self._text):
+                yield self._part(at, furthest, is_last=True)
+                return
+            cut = self._cut(at, furthest)
+            while self._room(at, cut.end) < 0 and cut.end > at + 1:
+                cut = self._cut(at, at + max((cut.end - at) * 3 // 4, 1))
+            yield self._part(at, cut.end)
+            at = cut.next
+
+    def _part(self, start: int, end: int, *, is_last: bool = False) -> str:
+        """What is sent of the text from `start` to `end`."""
+        before, after = self._fence(start), None if is_last else self._fence(end)
+        opening = f"{self._opening(before)}\n" if before else ""
+        body = self._text[start:end]
+        if after:
+            return f"{opening}{body}\n{after.bare}"
+        return opening + body.rstrip()
+
+    def _opening(self, fence: Fence) -> str:
+        return fence.opening if self._measure(fence.opening) <= self._limit // 3 else fence.bare
+
+    def _room(self, start: int, end: int) -> int:
+        """What is left of the limit by a part."""
+        return self._limit - self._measure(self._part(start, end, is_last=end == len(self._text)))
+
+    def _furthest(self, start: int) -> int:
+        """The last end of a part that begins at `start`, wherever it may be. Measuring may be dear: where a character is
+        one unit, the first or second guess is right."""
+        size = len(self._text)
+        fits, too_far = start + 1, size + 1
+        end, by_units = min(start + self._limit, size), True
+        while True:
+            room = self._room(start, end)
+            fits, too_far = (end, too_far) if room >= 0 else (fits, end)
+            if fits == size:
+                return size
+            if room == 0 or fits + 1 >= too_far:
+                return self._past_closing(start, fits)
+            guess = end + room if by_units else min((fits + too_far) // 2, end + self._limit)
+            end, by_units = min(max(guess, fits + 1), too_far - 1), not by_units
+
+    def _past_closing(self, start: int, end: int) -> int:
+        """Room was kept for a closing line: the one that stands there may take it."""
+        fence = self._fence(end)
+        if fence and self._room(start, fence.end) >= 0:
+            return fence.end
+        return min(end, fence.last) if fence and fence.last > start else end
+
+    def _fence(self, at: int) -> Fence | None:
+        """The code that a cut at `at` would cut."""
+        number = bisect_right(self._fences, at, key=attrgetter("start")) - 1
+        return self._fences[number] if number >= 0 and self._fences[number].holds(at) else None
+
+    def _cut(self, start: int, furthest: int) -> _Cut:
+        fence = self._fence(furthest)
+        if fence is None:
+            return self._cut_text(start, furthest)
+        if fence.start > start and (fence.start - start) * 2 >= furthest - start:
+            return self._cut_text(start, fence.start)
+        return self._cut_code(start, furthest, fence)
+
+    def _cut_text(self, start: int, furthest: int) -> _Cut:
+        half = start + (furthest - start) // 2
+        for level, first in (*((level, half) for level in _LEVELS), (_WORD, start)):
+            for match in reversed(list(level.finditer(self._text, first, furthest + _AHEAD))):
+                end = match.end() if level is _SENTENCE else match.start()
+                if self._may_end(start, end, furthest):
+                    return _Cut(end, self._behind_space(end))
+        return self._cut_hard(start, furthest)
+
+    def _may_end(self, start: int, end: int, furthest: int) -> bool:
+        if not start < end <= furthest or self._fence(end) or span_around(self._spans, end):
+            return False
+        behind = self._behind_space(end)
+        if behind == end and not ends_grapheme(self._text, end, start):
+            return False
+        if "\n" in self._text[end:behind]:
+            return not self._text[start:end].isspace()
+        return self._is_harmless(start, end, behind)
+
+    def _is_harmless(self, start: int, end: int, behind: int) -> bool:
+        """Whether the halves of a line are no marks by themselves: they would open code, or close that which they are."""
+        fence = self._fence(end)
+        if fence and end < fence.body:
+            return True
+        marks = closes_code if fence else opens_code
+        line = max(self._text.rfind("\n", start, end) + 1, start)
+        # No part shows more of the line than this.
+        last = min(behind + self._limit, len(self._text))
+        stop = self._text.find("\n", behind, last)
+        halves = ((line, end), (behind, last if stop < 0 else stop))
+        return not any(marks(self._text, *half) for half in halves)
+
+    def _behind_space(self, end: int) -> int:
+        """Where the next part begins: the indentation of its first line is kept."""
+        gap = _GAP.match(self._text, end)
+        if gap is None and end and self._text[end - 1] != "\n":
+            gap = _SPACE.match(self._text, end)
+        return gap.end() if gap else end
+
+    def _cut_code(self, start: int, furthest: int, fence: Fence) -> _Cut:
+        first = max(start, fence.body)
+        half = max(first, start + (furthest - start) // 2)
+        for level, begin in (*((level, half) for level in _CODE_LEVELS), (_LINE, first)):
+            for match in reversed(list(level.finditer(self._text, begin, min(furthest, fence.last) + 1))):
+                end = match.start()
+                if first < end <= furthest and (level is not _WORD or self._is_harmless(first, end, end)):
+                    return _Cut(end, end + (self._text[end] == "\n"))
+        if start < fence.start:
+            return self._cut_text(start, fence.start)
+        return self._cut_hard(start, furthest)
+
+    def _cut_hard(self, start: int, furthest: int) -> _Cut:
+        """Between two characters, before what must stay whole; inside it when nothing stands before it."""
+        span = span_around(self._spans, furthest)
+        ends = (span[0], furthest) if span else (furthest,)
+        found = (self._last_harmless(start, end) for end in ends)
+        end = next(filter(None, found), None) or last_end(self._text, start, furthest)
+        return _Cut(end, end)
+
+    def _last_harmless(self, start: int, end: int) -> int | None:
+        """The last place up to `end` to cut between two characters, if there is one."""
+        while end > start:
+            end = last_end(self._text, start, end)
+            if not ends_grapheme(self._text, end, start):
+                return None
+            if self._is_harmless(start, end, end):
+                return end
+            # Whatever stands before marks of code keeps them from being some.
+            end = start + len(self._text[start:end].rstrip(" \t>`~")) - 1
+        return None
+
+
+def _outside(fences: Sequence[Fence], size: int) -> list[Span]:
+    """What is no code."""
+    starts = [0, *(fence.end for fence in fences)]
+    ends = [*(fence.start for fence in fences), size]
+    return list(zip(starts, ends, strict=True))

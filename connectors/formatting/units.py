@@ -1,0 +1,113 @@
+"""What platforms count (UTF-16 units), and what people take for one character (a grapheme cluster).
+
+The rules of Unicode's text segmentation by Python's own tables, on the safe side: where this says that a cluster ends, one
+does; a few ends are not seen, after a joiner for instance.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+_JOINER = "\u200d"
+#: Extending characters that are no marks: non-joiner, halfwidth voicing marks, and the vowel AM of Thai and Lao.
+_EXTENDING = frozenset("\u200c\u200d\uff9e\uff9f\u0e33\u0eb3")
+_PREPENDED = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\U000110bd\U000110cd\U000111c2\U000111c3"
+    "\U0001193f\U00011941\U00011a3a\U00011a84\U00011a85\U00011a86\U00011a87\U00011a88\U00011a89\U00011d46\U00011f02"
+)
+_CONTROLS = frozenset({"Cc", "Cf", "Zl", "Zp"})
+#: The canonical combining class of signs that bind two consonants to one.
+_VIRAMA = 9
+
+
+def utf16_length(text: str) -> int:
+    """In UTF-16 units: what Telegram counts."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def graphemes(text: str) -> Iterator[str]:
+    """The clusters of a text, in order."""
+    start = 0
+    for at in range(1, len(text)):
+        if ends_grapheme(text, at, start):
+            yield text[start:at]
+            start = at
+    if text:
+        yield text[start:]
+
+
+def last_end(text: str, start: int, at: int) -> int:
+    """The last place behind `start` and not behind `at` where a cluster ends; `at` when a single one takes all the room.
+    A cluster begins at `start`."""
+    for end in range(at, start, -1):
+        if end == len(text) or ends_grapheme(text, end, start):
+            return end
+    return at
+
+
+def ends_grapheme(text: str, at: int, start: int = 0) -> bool:
+    """Whether a cluster ends between two characters, of which `at` is the second; one begins at `start`."""
+    before, after = text[at - 1], text[at]
+    if before < "\x7f" and after < "\x7f":
+        return (before, after) != ("\r", "\n")
+    if _extends(after):
+        return _is_control(before)
+    if before in _PREPENDED:
+        return _is_control(after)
+    if before == _JOINER or _is_pair(before, after) or _is_one_syllable(before, after):
+        return False
+    if _is_regional(before) and _is_regional(after):
+        return _regionals_before(text, at, start) % 2 == 0
+    return not (unicodedata.category(after) == "Lo" and _is_bound(text, at, start))
+
+
+def _extends(char: str) -> bool:
+    """A mark, a skin tone, a tag, or what counts as one."""
+    if char in _EXTENDING or "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f":
+        return True
+    return unicodedata.category(char)[0] == "M"
+
+
+def _is_control(char: str) -> bool:
+    return unicodedata.category(char) in _CONTROLS and char not in _PREPENDED and not _extends(char)
+
+
+def _is_pair(before: str, after: str) -> bool:
+    """Halves of a character that never became one."""
+    return "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff"
+
+
+def _is_one_syllable(before: str, after: str) -> bool:
+    """Korean letters that belong together."""
+    if _is_leading(before):
+        return _is_leading(after) or _is_following(after) or "\uac00" <= after <= "\ud7a3"
+    return _is_following(after) and (_is_following(before) or "\uac00" <= before <= "\ud7a3")
+
+
+def _is_leading(char: str) -> bool:
+    return "\u1100" <= char <= "\u115f" or "\ua960" <= char <= "\ua97c"
+
+
+def _is_following(char: str) -> bool:
+    return "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
+
+
+def _is_regional(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _regionals_before(text: str, at: int, start: int) -> int:
+    first = at
+    while first > start and _is_regional(text[first - 1]):
+        first -= 1
+    return at - first
+
+
+def _is_bound(text: str, at: int, start: int) -> bool:
+    """Whether a consonant is bound to the one before it."""
+    while at > start and _extends(text[at - 1]):
+        at -= 1
+        if unicodedata.combining(text[at]) == _VIRAMA:
+            return True
+    return False

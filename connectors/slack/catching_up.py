@@ -1,0 +1,144 @@
+"""What was written while nobody listened.
+
+Slack offers an event three more times, within a few minutes; what falls into a longer gap is read from the history of the
+channels that the bot knows. Threads have no history of their own: those of the last days with newer replies are read too.
+Everything is brought as if it had just come; what is known already changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+
+from arvis.domain.errors import Unavailable
+from arvis.domain.messages import FeedPosition
+from arvis.ports.clock import Clock
+from arvis.ports.inbox import Inbox
+from connectors.slack.api import ApiFailed
+from connectors.slack.handling import Handler
+from connectors.slack.history import History
+from connectors.slack.incoming import Event, microseconds
+
+log = logging.getLogger(__name__)
+
+_SECOND = 1_000_000
+#: Events of one channel may overtake one another.
+_OVERLAP = 60 * _SECOND
+#: How old the first message of a thread may be whose replies are looked for.
+_THREADS = 3 * 24 * 3600 * _SECOND
+_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+#: Slack waits three seconds for an acknowledgement.
+_PATIENCE_SECONDS = 2.0
+#: So far back, in pages, are such threads looked for.
+_THREAD_PAGES = 5
+
+
+class CatchingUp:
+    def __init__(self, *, name: str, inbox: Inbox, handler: Handler, history: History, clock: Clock) -> None:
+        self._name = name
+        self._inbox = inbox
+        self._handler = handler
+        self._history = history
+        self._clock = clock
+        self._told = False
+
+    async def run(self) -> None:
+        """Read every channel from where it was read last, the liveliest first. Until that is done, no event moves a
+        position."""
+        self._handler.follow = False
+        feeds = await self._inbox.feeds("slack", self._name)
+        for channel, position in sorted(feeds.items(), key=lambda feed: -feed[1]):
+            await self._persist(channel, position)
+        self._handler.follow = True
+
+    async def _persist(self, channel: str, position: int) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                await self._read(channel, position)
+                return
+            except Unavailable:
+                await self._clock.sleep(pause)
+            except ApiFailed as error:
+                if error.token_refused:
+                    raise
+                if not error.passes:
+                    self._tell(error)  # this place cannot be read; the others can
+                    return
+                await self._clock.sleep(pause if error.retry_after is None else error.retry_after)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _tell(self, error: ApiFailed) -> None:
+        if error.code == "missing_scope" and not self._told:
+            self._told = True
+            log.warning("Slack bot %s cannot read what was written while it was away: %s", self._name, error)
+
+    async def _read(self, channel: str, position: int) -> None:
+        since = position - _OVERLAP
+        events = {str(event["ts"]): event for event in await self._messages(channel, since)}
+        for _, event in sorted(events.items(), key=lambda each: microseconds(each[0])):
+            await self._handler.take_event({"type": "message", **event, "channel": channel})
+        if events:
+            newest = max(position, *map(microseconds, events))
+            await self._inbox.passed("slack", self._name, FeedPosition(channel, newest))
+
+    async def _messages(self, channel: str, since: int) -> list[Event]:
+        found: list[Event] = []
+        known = 0
+        async for page in self._history.pages(channel, "", since - _THREADS):
+            roots = page.data.get("messages") or ()
+            for root in roots:
+                if root.get("latest_reply") and microseconds(str(root["latest_reply"])) >= since:
+                    found += await self._replies(channel, str(root["ts"]), since)
+                if microseconds(str(root["ts"])) >= since or _edited(root) >= since:
+                    found.append(root)
+            known += all(microseconds(str(root["ts"])) < since for root in roots)
+            if known > _THREAD_PAGES:
+                break
+        return found
+
+    async def _replies(self, channel: str, thread: str, since: int) -> list[Event]:
+        return [
+            reply
+            async for page in self._history.pages(channel, thread, since)
+            for reply in page.data.get("messages") or ()
+            if str(reply["ts"]) != thread
+        ]
+
+
+def _edited(event: Event) -> int:
+    stamp = (event.get("edited") or {}).get("ts")
+    return microseconds(str(stamp)) if stamp else 0
+
+
+class Reading:
+    """Catches up beside the new events, from the beginning whenever there may be a gap again."""
+
+    def __init__(self, catching_up: CatchingUp, *, clock: Clock) -> None:
+        self._catching_up = catching_up
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self._begun = 0.0
+
+    def begin(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._begun = self._clock.monotonic()
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        # A token that is refused here is refused elsewhere, too.
+        with contextlib.suppress(ApiFailed):
+            await self._catching_up.run()
+
+    async def wait(self) -> None:
+        """Until older messages are there, so that they come first, but not so long that Slack loses its patience."""
+        if self._task is not None:
+            left = self._begun + _PATIENCE_SECONDS - self._clock.monotonic()
+            await asyncio.wait([self._task], timeout=max(0.0, left))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)

@@ -1,0 +1,73 @@
+"""Whether Slack gives the bot what it needs: its tokens, and the scopes that its parts use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from arvis.ports.connector import Finding
+from connectors.slack.api import ApiFailed, SlackApi
+from connectors.slack.config import SlackConfig
+
+_INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/11-slack.md)."
+
+_NEEDED: Mapping[str, str] = {
+    "chat:write": "to write at all",
+    "app_mentions:read": "to hear when it is mentioned",
+    "im:history": "to hear direct messages",
+}
+_USEFUL: Mapping[str, str] = {
+    "channels:history": "what was written in public channels while it was away stays unread, and so do threads",
+    "groups:history": "private channels stay unread",
+    "metadata.message:read": "after a crash it cannot tell whether an answer arrived, and may repeat it",
+    "users:read": "people are called by their ids",
+    "files:read": "it cannot read files",
+    "files:write": "it cannot send files",
+    "commands": "there are no slash commands",
+}
+
+
+async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
+    findings: list[Finding] = []
+    try:
+        answer = await api.ask("auth.test", lambda web: web.auth_test())
+    except ApiFailed as error:
+        return [_refused("bot_token", error)]
+    findings.append(Finding("ok", f"Slack knows the bot as {answer.data.get('user')} of {answer.data.get('team')}."))
+    findings += _missing(answer.scopes)
+    if config.app_token is not None:
+        findings.append(await _socket(api, config.app_token.get_secret_value()))
+    else:
+        text = "Events come over HTTP; whether Slack is set to send them here cannot be asked."
+        findings.append(Finding("ok", text))
+    return findings
+
+
+def _missing(scopes: frozenset[str]) -> Iterator[Finding]:
+    for scope, purpose in _NEEDED.items():
+        if scope not in scopes:
+            yield Finding("error", f"The bot needs the scope {scope} {purpose}.", _INSTALL)
+    for scope, consequence in _USEFUL.items():
+        if scope not in scopes:
+            yield Finding("warning", f"Without the scope {scope} {consequence}.", _INSTALL)
+
+
+async def _socket(api: SlackApi, token: str) -> Finding:
+    try:
+        await api.ask("apps.connections.open", lambda web: web.apps_connections_open(app_token=token))
+    except ApiFailed as error:
+        return _refused("app_token", error)
+    return Finding("ok", "Slack opens a socket for the app.")
+
+
+def _refused(key: str, error: ApiFailed) -> Finding:
+    if error.token_refused or error.code == "missing_scope":
+        return Finding("error", f"Slack does not accept `{key}`: {error.code}.", fix_of(key))
+    return Finding("warning", f"{error} Whether `{key}` works could not be told.", "Try again.")
+
+
+def fix_of(key: str) -> str:
+    if key == "app_token":
+        return (
+            "Make an app-level token (xapp-…) with connections:write under Basic Information, and turn Socket Mode on."
+        )
+    return "Copy the Bot User OAuth Token (xoxb-…) of OAuth & Permissions; install the app again if it was removed."

@@ -1,0 +1,42 @@
+"""The settings of a Slack bot."""
+
+from __future__ import annotations
+
+from arvis.ports.connector import BadSetting, BotSettings, ConnectorServices
+from connectors.settings import BotConfig, Token, Url, read_settings
+
+
+class SlackConfig(BotConfig):
+    """`bot_token` (xoxb-…) sends and reads, `app_token` (xapp-…) opens the socket, `signing_secret` checks requests that
+    Slack makes to the public address. `api_url` is the address in front of the method names."""
+
+    bot_token: Token
+    app_token: Token | None = None
+    signing_secret: Token | None = None
+    api_url: Url = "https://slack.com/api"
+
+    @property
+    def token(self) -> str:
+        return self.bot_token.get_secret_value()
+
+    @property
+    def opens_socket(self) -> bool:
+        return self.app_token is not None
+
+
+def read_config(settings: BotSettings, services: ConnectorServices) -> SlackConfig:
+    """Raises `BadSetting`, also when there is no way for events to come in."""
+    config = read_settings(SlackConfig, settings)
+    if config.app_token is None and config.signing_secret is None:
+        raise BadSetting(
+            "app_token",
+            "is missing, and events have no other way in",
+            fix="Add `app_token` (Socket Mode), or `signing_secret` and `web.public_url` (HTTP events).",
+        )
+    if config.app_token is None and services.public_url is None:
+        raise BadSetting(
+            "signing_secret",
+            "is of no use without an address that Slack can reach",
+            fix="Set `web.public_url`, or add `app_token` and use Socket Mode.",
+        )
+    return config

@@ -1,0 +1,67 @@
+"""What is shown while a turn runs: one message, changed by `ts` until the answer takes its place.
+
+Not by Slack's text streams: they can only append, need a thread and the person in it, and a message that still streams
+cannot be changed; a crash would leave one behind that no later process can fill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.domain.messages import Address, Button
+from connectors.slack.api import ApiFailed, SlackApi
+from connectors.slack.formatting import beginning
+from connectors.slack.messages import Messages
+
+_DRAFT = "arvis_draft"
+_STATUS = "is thinking…"
+#: This app, or this place, has no line for what an assistant is doing.
+_NO_STATUS = frozenset({"missing_scope", "not_allowed_token_type", "unknown_method", "feature_not_enabled"})
+
+
+class Drafts:
+    def __init__(self, *, api: SlackApi, messages: Messages) -> None:
+        self._api = api
+        self._messages = messages
+        self._has_status = True
+
+    async def typing(self, address: Address) -> None:
+        """Slack shows it in threads only, and forgets it when a message comes."""
+        if not (self._has_status and address.thread):
+            return
+        try:
+            await self._api.ask(
+                "assistant.threads.setStatus",
+                lambda web: web.assistant_threads_setStatus(
+                    channel_id=address.channel, thread_ts=address.thread, status=_STATUS
+                ),
+            )
+        except ApiFailed as error:
+            if error.code in _NO_STATUS:
+                self._has_status = False
+                return
+            raise error.to_send_error() from None
+
+    async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str:
+        try:
+            return await self._messages.post(address, beginning(text), buttons, _metadata(key))
+        except ApiFailed as error:
+            raise error.to_send_error() from None
+
+    async def change(self, address: Address, ts: str, text: str, buttons: Sequence[Button]) -> None:
+        try:
+            await self._messages.update(
+                address, ts, beginning(text), buttons, {"event_type": _DRAFT, "event_payload": {}}
+            )
+        except ApiFailed as error:
+            raise error.to_send_error() from None
+
+    async def remove(self, address: Address, ts: str) -> None:
+        try:
+            await self._messages.remove(address, ts)
+        except ApiFailed as error:
+            raise error.to_send_error() from None
+
+
+def _metadata(key: str) -> dict[str, object]:
+    return {"event_type": _DRAFT, "event_payload": {"id": key}}

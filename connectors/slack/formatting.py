@@ -1,0 +1,75 @@
+"""Replies as Slack shows them: Markdown in a block of its own, mrkdwn where that is not taken, and never a ping."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from slackify_markdown import slackify_markdown
+
+from arvis.domain.messages import Button, ButtonStyle, Delivery
+from arvis.domain.platforms import Piece
+from connectors.formatting.planning import pieces
+from connectors.formatting.splitting import split
+from connectors.formatting.units import utf16_length
+
+#: Of all Markdown blocks of a message together.
+BLOCK_LIMIT = 12_000
+#: The text beside blocks is for notifications; `chat.update` takes 4,000 characters.
+_FALLBACK_LIMIT = 3_000
+_SECTION_LIMIT = 3_000
+_LABEL_LIMIT = 75
+_BUTTONS_LIMIT = 25
+
+#: Slack's own form of mentions, and the words that notify everybody.
+_PINGS = re.compile(r"<(?=!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?=(?:here|channel|everyone)\b)")
+_WORD_JOINER = "\u2060"
+
+_STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", ButtonStyle.DANGER: "danger"}
+
+
+def silent(text: str) -> str:
+    """The text with every mention broken by a character that nobody sees."""
+    return _PINGS.sub(lambda match: match[0] + _WORD_JOINER, text)
+
+
+def parts_of(delivery: Delivery, max_parts: int) -> list[Piece]:
+    return pieces(delivery, lambda text: split(text, BLOCK_LIMIT, _size), max_parts)
+
+
+def _size(text: str) -> int:
+    return utf16_length(silent(text))
+
+
+def beginning(text: str) -> str:
+    """As much of a text as one message takes."""
+    return split(text, BLOCK_LIMIT, _size)[0]
+
+
+def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
+    """`text` and `blocks` of a message; `plain` where Slack does not take Markdown blocks."""
+    quiet = silent(content)
+    simple = slackify_markdown(quiet).strip("\n") if quiet else ""
+    blocks: list[dict[str, Any]] = []
+    if quiet and plain:
+        blocks = [_section(part) for part in split(simple, _SECTION_LIMIT, utf16_length)]
+    elif quiet:
+        blocks = [{"type": "markdown", "text": quiet}]
+    if buttons:
+        blocks.append(
+            {"type": "actions", "elements": [_button(at, each) for at, each in enumerate(buttons)][:_BUTTONS_LIMIT]}
+        )
+    labels = " / ".join(button.label for button in buttons)
+    return {"text": split(simple or silent(labels) or "…", _FALLBACK_LIMIT, utf16_length)[0], "blocks": blocks}
+
+
+def _section(text: str) -> dict[str, Any]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
+
+
+def _button(number: int, button: Button) -> dict[str, Any]:
+    label = {"type": "plain_text", "text": button.label[:_LABEL_LIMIT] or "…", "emoji": True}
+    element = {"type": "button", "action_id": f"arvis_{number}", "text": label, "value": button.id}
+    style = _STYLES.get(button.style)
+    return element if style is None else {**element, "style": style}

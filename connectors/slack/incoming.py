@@ -1,0 +1,238 @@
+"""Slack's events as Arvis knows them. Pure: what is not in the event is not known here.
+
+One message may come twice, as `app_mention` and as `message`; both give the same, because everything is read from the text
+and the time stamp, which both hold.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
+from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from connectors.slack.config import SlackConfig
+
+Event = Mapping[str, Any]
+
+#: Kinds of messages that people write; all others are Slack's own remarks (joined, renamed, pinned …).
+_WRITTEN = frozenset({None, "", "file_share", "thread_broadcast", "me_message", "bot_message"})
+_NO_FILES = frozenset({"tombstone", "hidden_by_limit"})
+
+_MARKUP = re.compile(r"<([^<>\n]{1,3000})>")
+_MENTION = re.compile(r"<@([UW][A-Z0-9]{1,30})(?:\|[^<>]*)?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Me:
+    """The bot, as `auth.test` names it."""
+
+    team: str
+    user: str
+    bot: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads events for one bot."""
+
+    name: str
+    config: SlackConfig
+    me: Me
+    commands: frozenset[str] = field(default=frozenset())
+
+    def wants(self, event: Event) -> bool:
+        """Whether it is a message that somebody wrote: not the bot's own, not of a program that is not allowed."""
+        if event.get("subtype") not in _WRITTEN or event.get("hidden") or not event.get("ts"):
+            return False
+        if event.get("user") == self.me.user or (self.me.bot and event.get("bot_id") == self.me.bot):
+            return False
+        if not (event.get("user") or event.get("bot_id")):
+            return False
+        return not is_program(event) or bool(_program_ids(event) & set(self.config.allow_bots))
+
+    def listens(self, channel: str) -> bool:
+        """Direct messages are always heard."""
+        allowed = self.config.allowed_channels
+        return bool(channel) and (not allowed or is_direct(channel) or channel in allowed)
+
+    def address(self, event: Event) -> Address:
+        """Where the answer goes: into the thread that it stands in, else into one of its own when the bot was mentioned in
+        a channel, unless `reply_in` says otherwise."""
+        channel, ts = str(event["channel"]), str(event["ts"])
+        thread = thread_of(event)
+        wanted = self.config.reply_in
+        if (
+            not thread
+            and not is_direct(channel)
+            and wanted != "channel"
+            and (wanted == "thread" or self.mentioned(event))
+        ):
+            thread = ts
+        return self.place(channel, thread)
+
+    def place(self, channel: str, thread: str = "") -> Address:
+        return Address("slack", self.name, channel, thread)
+
+    def mentioned(self, event: Event) -> bool:
+        return any(match[1] == self.me.user for match in _MENTION.finditer(str(event.get("text") or "")))
+
+    def message(self, event: Event, names: Mapping[str, str], position: FeedPosition | None) -> IncomingMessage:
+        address = self.address(event)
+        direct = is_direct(address.channel)
+        return IncomingMessage(
+            address=address,
+            event_id=f"{self.me.team}:{event['ts']}",
+            sender=self.sender(event, names),
+            content=self.text(str(event.get("text") or ""), names),
+            is_direct=direct,
+            assigned_agent=self.config.agent,
+            addressed=direct or self.mentioned(event) or event.get("parent_user_id") == self.me.user,
+            files=tuple(_file(each) for each in event.get("files") or () if each.get("mode") not in _NO_FILES),
+            respond=self.config.respond,
+            observe=self.config.observe,
+            platform_ref=str(event["ts"]),
+            sent_at=microseconds(str(event["ts"])) // 1_000,
+            position=position,
+        )
+
+    def edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit | None:
+        """A change of the text; None for the many other changes that Slack reports (previews, replies, reactions)."""
+        now, before = dict(event.get("message") or {}), dict(event.get("previous_message") or {})
+        now["channel"] = before["channel"] = event.get("channel")
+        if not self.wants(now) or (before.get("text") == now.get("text") and before.get("ts")):
+            return None
+        # The place is that of the message as it was first read, whatever the new text mentions.
+        return self._edit(now, before if before.get("ts") else now, names)
+
+    def found_edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit:
+        """An edit that was found in the history of a channel."""
+        return self._edit(event, event, names)
+
+    def _edit(self, now: Event, place: Event, names: Mapping[str, str]) -> MessageEdit:
+        ts = str(now["ts"])
+        stamp = (now.get("edited") or {}).get("ts") or ts
+        content = self.text(str(now.get("text") or ""), names)
+        return MessageEdit(
+            self.address(place), f"{self.me.team}:{ts}:edit:{stamp}", ts, self.sender(now, names), content
+        )
+
+    def deletion(self, event: Event) -> MessageDeletion | None:
+        gone = dict(event.get("previous_message") or {})
+        ts = str(event.get("deleted_ts") or gone.get("ts") or "")
+        gone |= {"channel": event.get("channel"), "ts": ts}
+        if not ts or gone.get("user") == self.me.user:
+            return None
+        return MessageDeletion(self.address(gone), f"{self.me.team}:{ts}:deleted", ts)
+
+    def sender(self, event: Event, names: Mapping[str, str]) -> Sender:
+        user = str(event.get("user") or event.get("bot_id"))
+        profile = event.get("bot_profile") or {}
+        name = names.get(user) or str(event.get("username") or profile.get("name") or user)
+        return Sender(user, name, bot=is_program(event))
+
+    def text(self, text: str, names: Mapping[str, str]) -> str:
+        """Slack's markup as plain text, without the bot's own mention."""
+
+        def plain(match: re.Match[str]) -> str:
+            inner, _, label = match[1].partition("|")
+            kind, rest = inner[:1], inner[1:]
+            if kind == "@":
+                return "" if rest == self.me.user else f"@{names.get(rest) or label or rest}"
+            if kind == "#":
+                return f"#{label or rest}"
+            if kind == "!":
+                return label or f"@{rest.split('^')[0]}"
+            inner = inner.removeprefix("mailto:").removeprefix("tel:")
+            return inner if not label or label == inner else f"{label} ({inner})"
+
+        return html.unescape(_MARKUP.sub(plain, text)).strip()
+
+    def command(self, payload: Event, names: Mapping[str, str]) -> IncomingMessage:
+        """A slash command: `/arvis new` and `/new` are both the command `/new`."""
+        user, channel = str(payload["user_id"]), str(payload["channel_id"])
+        own = str(payload.get("command") or "").removeprefix("/").lower()
+        words = self.text(str(payload.get("text") or ""), {})
+        content = f"/{own} {words}".rstrip() if own in self.commands else words or "/help"
+        if words.split(" ", 1)[0].lower() in self.commands and own not in self.commands:
+            content = f"/{words}"
+        return IncomingMessage(
+            address=self.place(channel),
+            event_id=f"{self.me.team}:command:{payload['trigger_id']}",
+            sender=Sender(user, names.get(user) or str(payload.get("user_name") or user)),
+            content=content,
+            is_direct=is_direct(channel),
+            assigned_agent=self.config.agent,
+            respond=self.config.respond,
+        )
+
+    def click(self, payload: Event, names: Mapping[str, str]) -> Click | None:
+        """None for what no button of ours sends."""
+        action = next((each for each in payload.get("actions") or () if each.get("type") == "button"), None)
+        container = payload.get("container") or {}
+        message = payload.get("message") or {}
+        channel = str((payload.get("channel") or {}).get("id") or container.get("channel_id") or "")
+        ref = str(message.get("ts") or container.get("message_ts") or "")
+        user = payload.get("user") or {}
+        if action is None or not action.get("value") or not channel or not user.get("id"):
+            return None
+        thread = str(message.get("thread_ts") or container.get("thread_ts") or "")
+        return Click(
+            self.place(channel, "" if thread == ref else thread),
+            f"{self.me.team}:click:{payload.get('trigger_id') or action.get('action_ts')}",
+            Sender(str(user["id"]), names.get(str(user["id"])) or str(user.get("name") or user["id"])),
+            str(action["value"]),
+            ref or None,
+        )
+
+
+def is_direct(channel: str) -> bool:
+    return channel.startswith("D")
+
+
+def is_program(event: Event) -> bool:
+    return bool(event.get("bot_id")) or event.get("subtype") == "bot_message"
+
+
+def _program_ids(event: Event) -> set[str]:
+    return {str(event[key]) for key in ("bot_id", "user", "app_id") if event.get(key)}
+
+
+def thread_of(event: Event) -> str:
+    """The thread that a message was written into; the first message of one is not in it."""
+    thread = str(event.get("thread_ts") or "")
+    return "" if thread == event.get("ts") else thread
+
+
+def people_of(event: Event) -> list[str]:
+    """Whose names it takes to read a message: the sender, and who is mentioned."""
+    sender = [str(event["user"])] if event.get("user") and not is_program(event) else []
+    return list(dict.fromkeys([*sender, *(match[1] for match in _MENTION.finditer(str(event.get("text") or "")))]))
+
+
+def microseconds(ts: str) -> int:
+    """A time stamp of Slack (`1700000000.000100`), which is also the id of a message in its channel."""
+    whole, _, rest = ts.partition(".")
+    return int(whole) * 1_000_000 + int((rest + "000000")[:6])
+
+
+def time_stamp(position: int) -> str:
+    return f"{position // 1_000_000}.{position % 1_000_000:06}"
+
+
+def _file(file: Event) -> FileRef:
+    url = str(file.get("url_private_download") or file.get("url_private") or "")
+    kind = str(file.get("mimetype") or "application/octet-stream")
+    size = file.get("size")
+    return FileRef(
+        filename=str(file.get("name") or file.get("title") or file.get("id") or "file"),
+        content_type=kind,
+        size=size if isinstance(size, int) else None,
+        source=json.dumps({"id": file.get("id"), "url": url, "type": kind}),
+        voice=file.get("subtype") == "slack_audio",
+    )

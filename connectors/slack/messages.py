@@ -1,0 +1,66 @@
+"""Messages of the bot: posted, changed and removed. Failures are `ApiFailed`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from arvis.domain.messages import Address, Button
+from connectors.slack.api import Answer, ApiFailed, SlackApi
+from connectors.slack.formatting import message_of
+
+#: This workspace, or this kind of conversation, does not take Markdown blocks.
+_NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
+_NOT_THERE = frozenset({"message_not_found"})
+
+
+class Messages:
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+
+    async def post(self, address: Address, content: str, buttons: Sequence[Button], metadata: dict[str, Any]) -> str:
+        """The `ts` of the new message. Nothing in it calls anybody or shows a preview."""
+
+        async def call(message: dict[str, Any]) -> Answer:
+            return await self._api.ask(
+                "chat.postMessage",
+                lambda web: web.chat_postMessage(
+                    channel=address.channel,
+                    thread_ts=address.thread or None,
+                    unfurl_links=False,
+                    unfurl_media=False,
+                    metadata=metadata,
+                    **message,
+                ),
+            )
+
+        return str((await _with_blocks(content, buttons, call)).data["ts"])
+
+    async def update(
+        self, address: Address, ts: str, content: str, buttons: Sequence[Button], metadata: dict[str, Any]
+    ) -> None:
+        async def call(message: dict[str, Any]) -> Answer:
+            return await self._api.ask(
+                "chat.update",
+                lambda web: web.chat_update(channel=address.channel, ts=ts, metadata=metadata, **message),
+            )
+
+        await _with_blocks(content, buttons, call)
+
+    async def remove(self, address: Address, ts: str) -> None:
+        try:
+            await self._api.ask("chat.delete", lambda web: web.chat_delete(channel=address.channel, ts=ts))
+        except ApiFailed as error:
+            if error.code not in _NOT_THERE:
+                raise
+
+
+async def _with_blocks(
+    content: str, buttons: Sequence[Button], call: Callable[[dict[str, Any]], Awaitable[Answer]]
+) -> Answer:
+    try:
+        return await call(message_of(content, buttons))
+    except ApiFailed as error:
+        if error.code not in _NO_BLOCKS:
+            raise
+    return await call(message_of(content, buttons, plain=True))

@@ -1,0 +1,44 @@
+"""Names of people: asked once, kept for a while, and never waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from connectors.slack.api import ApiFailed, SlackApi
+
+_KEPT = 2_000
+#: More people than this in one message keep their ids.
+_ASKED_AT_ONCE = 10
+#: An event must be acknowledged within three seconds.
+_WAIT_SECONDS = 1.0
+
+
+class Names:
+    def __init__(self, *, api: SlackApi) -> None:
+        self._api = api
+        self._known: OrderedDict[str, str] = OrderedDict()
+
+    async def of(self, people: Sequence[str]) -> Mapping[str, str]:
+        """Names by id; who is not in it has no name that could be told in time."""
+        unknown = [user for user in people if user and user not in self._known][:_ASKED_AT_ONCE]
+        if unknown:
+            asked = asyncio.gather(*map(self._ask, unknown))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asked, _WAIT_SECONDS)
+        return {user: self._known[user] for user in people if user in self._known}
+
+    async def _ask(self, user: str) -> None:
+        try:
+            answer = await self._api.ask("users.info", lambda web: web.users_info(user=user))
+        except ApiFailed:
+            return
+        person = answer.data.get("user") or {}
+        profile = person.get("profile") or {}
+        name = profile.get("display_name") or profile.get("real_name") or person.get("real_name") or person.get("name")
+        if name:
+            self._known[user] = str(name)
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)

@@ -1,0 +1,179 @@
+"""Socket Mode: Slack's own client, whose envelopes are acknowledged after the commit.
+
+The client reconnects by itself, with one address after the other; this says how often, and ends when the token is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from arvis.ports.clock import Clock
+from connectors.slack.api import ApiFailed, SlackApi
+from connectors.slack.dispatching import Dispatching
+
+log = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+#: Slack does not always answer a farewell.
+_FAREWELL_SECONDS = 1.0
+#: The client's own level: its remarks about each connection are of no use to anybody else.
+_client_log = logging.getLogger(f"{__name__}.client")
+
+
+class Socket(SocketModeClient):
+    """Asks for addresses no faster than once a second, slower while there is no greeting. `refused` becomes the error when
+    Slack does not take the token."""
+
+    def __init__(
+        self, *, app_token: str, web_client: AsyncWebClient, api: SlackApi, clock: Clock, ping_seconds: float
+    ) -> None:
+        super().__init__(app_token, logger=_client_log, web_client=web_client, ping_interval=ping_seconds)
+        self._api = api
+        self._clock = clock
+        self._failures = 0
+        self._asked_at: float | None = None
+        self._connecting = asyncio.Lock()
+        self._handling: set[asyncio.Task[Any]] = set()
+        self.refused: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def greeted(self) -> None:
+        self._failures = 0
+
+    async def issue_new_wss_url(self) -> str:
+        await self._pause()
+        self._failures += 1
+        try:
+            answer = await self._api.ask(
+                "apps.connections.open", lambda web: web.apps_connections_open(app_token=self.app_token)
+            )
+        except ApiFailed as error:
+            if error.token_refused and not self.refused.done():
+                self.refused.set_exception(error)
+            if error.retry_after is not None:
+                await self._clock.sleep(error.retry_after)
+            raise
+        return str(answer.data["url"])
+
+    async def _pause(self) -> None:
+        now = self._clock.monotonic()
+        if self._asked_at is not None:
+            pause = min(_FIRST_PAUSE * 2 ** min(self._failures, 5), _LONGEST_PAUSE) if self._failures else _FIRST_PAUSE
+            pause *= 1 + secrets.randbelow(256) / 1024
+            await self._clock.sleep(max(0.0, self._asked_at + pause - now))
+        self._asked_at = self._clock.monotonic()
+
+    async def connect(self) -> None:
+        """Slack's client would try an address again and again that is good for one connection only, and may connect twice
+        at once: what came on the forgotten connection would never be acknowledged."""
+        async with self._connecting:
+            await self._abandon()
+            session = await self._open()
+            if session is None:
+                return
+            self.current_session = session
+            self.auto_reconnect_enabled, self.stale, self.last_ping_pong_time = True, False, None
+            for task in (self.current_session_monitor, self.message_receiver):
+                if task is not None:
+                    task.cancel()
+            self.current_session_monitor = asyncio.ensure_future(self.monitor_current_session())
+            self.message_receiver = asyncio.ensure_future(self.receive_messages())
+
+    async def _open(self) -> aiohttp.ClientWebSocketResponse | None:
+        """A connection, however long it takes; None when none is wanted any more."""
+        while not (self.closed or self.refused.done()):
+            url, self.wss_uri = self.wss_uri, None
+            try:
+                return await self._dial(url or await self.issue_new_wss_url())
+            except (ApiFailed, aiohttp.ClientError, TimeoutError, OSError) as error:
+                log.info("No connection to Slack's socket: %s.", type(error).__name__)
+        return None
+
+    async def _abandon(self) -> None:
+        self.auto_reconnect_enabled = False
+        if self.current_session is not None:
+            with contextlib.suppress(TimeoutError, aiohttp.ClientError, OSError):
+                await asyncio.wait_for(self.current_session.close(), _FAREWELL_SECONDS)
+
+    async def _dial(self, url: str) -> aiohttp.ClientWebSocketResponse:
+        return await self.aiohttp_client_session.ws_connect(
+            url, autoping=False, heartbeat=self.ping_interval, proxy=self.proxy
+        )
+
+    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
+        """Each message has a task of its own, which would outlive the client."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._handling.add(task)
+            task.add_done_callback(self._handling.discard)
+        await super().run_message_listeners(message, raw_message)
+
+    async def close(self) -> None:
+        """Slack's client leaves its tasks to themselves."""
+        self.closed = True
+        own = (self.message_processor, self.current_session_monitor, self.message_receiver)
+        tasks = [*self._handling, *(task for task in own if task is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._abandon()
+        await self.aiohttp_client_session.close()
+        if not self.refused.cancel() and not self.refused.cancelled():
+            self.refused.exception()  # it was told already
+
+
+class Listening:
+    """Brings envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, `greeted` is called
+    when a connection stands."""
+
+    def __init__(
+        self,
+        *,
+        dispatching: Dispatching,
+        ready: Callable[[], Awaitable[None]],
+        greeted: Callable[[], None],
+        clock: Clock,
+    ) -> None:
+        self._dispatching = dispatching
+        self._ready = ready
+        self._greeted = greeted
+        self._clock = clock
+
+    async def run(self, socket: Socket) -> None:
+        """Raises `ApiFailed`: at the first address whatever its reason, later when the token is refused."""
+        socket.message_listeners.append(self._hear)
+        socket.socket_mode_request_listeners.append(self._take)
+        try:
+            socket.wss_uri = await socket.issue_new_wss_url()
+            await socket.connect()
+            await socket.refused
+        finally:
+            await socket.close()
+
+    async def _hear(self, client: AsyncBaseSocketModeClient, message: dict[str, Any], _raw: str | None) -> None:
+        if message.get("type") == "hello" and isinstance(client, Socket):
+            client.greeted()
+            self._greeted()
+
+    async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        try:
+            await self._ready()
+            bolt = AsyncBoltRequest(mode="socket_mode", body=request.payload)
+            response = await self._dispatching.insist(bolt, self._clock.sleep)
+            await send_async_response(client, request, response, time.time())
+        except ConnectionError:
+            # Committed, but the connection is gone: Slack brings it again, and it is known.
+            log.debug("An envelope was committed after its connection had gone.")

@@ -1,0 +1,116 @@
+"""What is shown while the bot is at work: typing, and a text that grows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, Final
+
+from telegram.constants import ChatAction
+from telegram.error import BadRequest, InvalidToken, TelegramError
+
+from arvis.domain.messages import Address, Button
+from arvis.ports.clock import Clock
+from connectors.telegram.client import Client, says, send_error
+from connectors.telegram.formatting import Formatted, formatted, parts
+from connectors.telegram.outgoing import NO_PREVIEW, chat_of, keyboard, place
+
+#: A group takes twenty messages and edits a minute; a person one in a second.
+_GROUP_PAUSE: Final = 3.0
+_REMEMBERED: Final = 1_000
+
+
+class Drafts:
+    def __init__(self, *, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._native = True
+        #: When each group's draft last changed (monotonic seconds), the newest last. Forgetting it costs an edit too many.
+        self._changed: dict[str, float] = {}
+
+    async def typing(self, address: Address) -> None:
+        """Raises `SendError`."""
+        try:
+            await self._client.bot.send_chat_action(action=ChatAction.TYPING, **place(address))
+        except TelegramError as error:
+            raise send_error(error) from error
+
+    async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
+        """A person alone with the bot sees a draft that vanishes by itself: None; showing it again under its key changes it.
+        Others see a message. Raises `SendError`."""
+        shown = _beginning(text)
+        if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
+            return None
+        try:
+            sent = await self._client.bot.send_message(**place(address), **_text(shown), reply_markup=keyboard(buttons))
+        except TelegramError as error:
+            raise send_error(error) from error
+        self._note(address)
+        return str(sent.message_id)
+
+    async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        """In groups a change that comes too soon is left out: the next one, or the answer, says it. Raises `SendError`."""
+        if not _is_private(address) and not self._may_change(address):
+            return
+        self._note(address)
+        try:
+            await self._client.bot.edit_message_text(
+                chat_id=chat_of(address),
+                message_id=int(platform_id),
+                **_text(_beginning(text)),
+                reply_markup=keyboard(buttons),
+            )
+        except TelegramError as error:
+            if not (isinstance(error, BadRequest) and says(error, "message is not modified")):
+                raise send_error(error) from error
+
+    async def remove(self, address: Address, platform_id: str) -> None:
+        """Raises `SendError`."""
+        try:
+            await self._client.bot.delete_message(chat_of(address), int(platform_id))
+        except TelegramError as error:
+            if not (isinstance(error, BadRequest) and says(error, "message to delete not found")):
+                raise send_error(error) from error
+
+    async def _drafted(self, address: Address, key: str, shown: Formatted) -> bool:
+        """False where the server does not know drafts."""
+        try:
+            await self._client.bot.send_message_draft(
+                draft_id=_draft_id(key), text=shown.text, entities=shown.entities, **place(address)
+            )
+        except (InvalidToken, BadRequest) as error:
+            # An unknown method is "not found", like a wrong token, which the poll loop notices.
+            self._native = not isinstance(error, InvalidToken)
+            return False
+        except TelegramError as error:
+            raise send_error(error) from error
+        return True
+
+    def _may_change(self, address: Address) -> bool:
+        before = self._changed.get(address.channel)
+        return before is None or self._clock.monotonic() - before >= _GROUP_PAUSE
+
+    def _note(self, address: Address) -> None:
+        self._changed.pop(address.channel, None)
+        self._changed[address.channel] = self._clock.monotonic()
+        if len(self._changed) > _REMEMBERED:
+            del self._changed[next(iter(self._changed))]
+
+
+def _is_private(address: Address) -> bool:
+    """Groups and channels have negative ids."""
+    return not address.channel.startswith("-")
+
+
+def _beginning(text: str) -> Formatted:
+    """Of a text that may have outgrown one message."""
+    return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted("…")
+
+
+def _text(shown: Formatted) -> dict[str, Any]:
+    return {"text": shown.text, "entities": shown.entities, "link_preview_options": NO_PREVIEW}
+
+
+def _draft_id(key: str) -> int:
+    """Positive, and the same for the same key."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") >> 1 | 1

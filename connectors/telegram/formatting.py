@@ -1,0 +1,128 @@
+"""Markdown as Telegram takes it: a text and entities, both counted in UTF-16 units.
+
+Entities, unlike its Markdown dialects, need no escaping: whatever a model writes is shown. Nothing in them notifies anybody.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import telegram
+import telegramify_markdown
+from telegramify_markdown.entity import MessageEntity
+
+from connectors.formatting.splitting import divide
+from connectors.formatting.units import utf16_length
+
+#: UTF-16 units of a message, and of what stands below a file, after the entities are parsed.
+TEXT_LIMIT: Final = 4096
+CAPTION_LIMIT: Final = 1024
+
+_KEPT: Final = frozenset(
+    {"bold", "italic", "strikethrough", "spoiler", "code", "pre", "blockquote", "expandable_blockquote", "text_link"}
+)
+_LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
+#: The beginning of what Telegram would take for somebody's name.
+_MENTION: Final = re.compile(r"(?<![A-Za-z0-9_])@(?=[A-Za-z])")
+#: Invisible, of no width, and no part of a name: behind an @ it keeps Telegram from telling that person.
+_JOINER: Final = "\u2060"
+#: Stands for `<` while Markdown is read (it would be taken for HTML and dropped); a code point that no text may hold.
+_LESS: Final = "\ufdd0"
+_IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
+_ANCHOR: Final = re.compile(r'<a href="(?!https?:|mailto:)[^"]*">(.*?)</a>', re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    text: str
+    entities: tuple[telegram.MessageEntity, ...] = ()
+
+
+def formatted(markdown: str) -> Formatted:
+    """The text that is shown; never blank unless the Markdown is."""
+    clean = sound(markdown)
+    text, entities = telegramify_markdown.convert(clean.replace("<", _LESS), config=_symbols())
+    text = text.replace(_LESS, "<").rstrip()
+    if not text:
+        return Formatted(_without_mentions(clean.strip(), ()).text)
+    return _without_mentions(text, [entity for entity in entities if entity.offset < utf16_length(text)])
+
+
+def measure(markdown: str) -> int:
+    """The room that a text takes, shown or as it is written, whichever is more."""
+    raw = utf16_length(markdown)
+    return raw if raw > TEXT_LIMIT else max(raw, utf16_length(formatted(markdown).text))
+
+
+def parts(markdown: str) -> Iterator[str]:
+    """The Markdown, divided so that each part fits into one message; no more of them are made than are asked for."""
+    return divide(markdown, TEXT_LIMIT, measure)
+
+
+def rich(markdown: str) -> dict[str, Any]:
+    """An `InputRichMessage`: headings, lists and tables as such. Pictures of others become links, so that Telegram fetches
+    nothing, and names are nobody's."""
+    message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
+    text = (message.html or "").replace(_LESS, "&lt;")
+    text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)
+    return {"html": _ANCHOR.sub(r"\1", text), "skip_entity_detection": True}
+
+
+def sound(text: str) -> str:
+    """Without what no message may hold: halves of surrogate pairs, NUL, and the mark that is used here."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole.replace("\0", "").replace(_LESS, "")
+
+
+def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:
+    """A joiner behind the @ of every name but in code, where Telegram looks for none; entities move along."""
+    code = sorted(
+        (entity.offset, entity.offset + entity.length) for entity in entities if entity.type in {"code", "pre"}
+    )
+    pieces: list[str] = []
+    marks: list[int] = []
+    done = units = 0
+    for found in _MENTION.finditer(text):
+        units += utf16_length(text[done : found.end()])
+        pieces.append(text[done : found.end()])
+        done = found.end()
+        if not _inside(code, units):
+            marks.append(units)
+            pieces.append(_JOINER)
+    joined = "".join((*pieces, text[done:]))
+    length = utf16_length(joined)
+    moved = (_moved(entity, marks, length) for entity in entities if _is_kept(entity))
+    return Formatted(joined, tuple(entity for entity in moved if entity.length > 0))
+
+
+def _inside(spans: Sequence[tuple[int, int]], at: int) -> bool:
+    before = bisect_right(spans, (at, 0)) - 1
+    return before >= 0 and at <= spans[before][1]
+
+
+def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram.MessageEntity:
+    end = entity.offset + entity.length
+    start = entity.offset + bisect_right(marks, entity.offset)
+    end = min(end + bisect_left(marks, end), length)
+    url = entity.url.replace(_LESS, "<") if entity.url else None
+    return telegram.MessageEntity(entity.type, start, end - start, url=url, language=entity.language)
+
+
+def _is_kept(entity: MessageEntity) -> bool:
+    """A link to a person (`tg://user`) would be a mention."""
+    return entity.type in _KEPT and (entity.type != "text_link" or bool(_LINK.match(entity.url or "")))
+
+
+def _symbols() -> telegramify_markdown.RenderConfig:
+    """The library decorates headings with pictures unless told otherwise."""
+    config = telegramify_markdown.RenderConfig.isolated()
+    symbol = config.markdown_symbol
+    symbol.heading_level_1 = symbol.heading_level_2 = symbol.heading_level_3 = symbol.heading_level_4 = ""
+    symbol.image = symbol.link = ""
+    symbol.unordered_list_item = "•"
+    return config

@@ -1,0 +1,193 @@
+"""Updates of Telegram as what the inbox takes. Pure: nothing is asked, fetched or kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import telegram
+from telegram.constants import ChatMemberStatus, ChatType
+
+from arvis.domain.messages import Address, FeedPosition, FileRef, IncomingMessage, Sender
+from arvis.domain.platforms import Click, MessageEdit
+from connectors.telegram.formatting import sound
+from connectors.telegram.settings import TelegramConfig
+from connectors.telegram.texts import Me, name_of, origin, things, title_of, words
+
+PLATFORM: Final = "telegram"
+#: A bot has one queue of updates.
+FEED: Final = "updates"
+#: What we ask Telegram for; it sends nothing else.
+KINDS: Final = ("message", "edited_message", "channel_post", "edited_channel_post", "callback_query", "my_chat_member")
+
+_NAME_LIMIT: Final = 200
+_OUT: Final = {
+    ChatMemberStatus.LEFT: "The bot is no longer in this chat.",
+    ChatMemberStatus.BANNED: "The bot was put out of this chat.",
+    ChatMemberStatus.RESTRICTED: "The bot may not write in this chat.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A group became another one."""
+
+    old: Address
+    new_channel: str
+    position: FeedPosition
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Whether the bot may write in a place; `reason` says why not (empty: it may)."""
+
+    place: Address
+    reason: str
+    position: FeedPosition
+
+
+Event = IncomingMessage | MessageEdit | Click | Move | Access
+
+
+class Incoming:
+    def __init__(self, *, bot: str, me: Me, config: TelegramConfig) -> None:
+        """`bot` is the name under which it is configured."""
+        self._bot = bot
+        self._me = me
+        self._config = config
+
+    def read(self, update: telegram.Update) -> Event | None:
+        """What an update is to us; None when it is nothing."""
+        position = FeedPosition(FEED, update.update_id)
+        if (message := update.message or update.channel_post) is not None:
+            return (
+                self._moved(message, position) or self._reopened(message, position) or self._message(message, position)
+            )
+        if (message := update.edited_message or update.edited_channel_post) is not None:
+            return self._edit(message, position)
+        if update.callback_query is not None:
+            return self._click(update.callback_query, position)
+        if update.my_chat_member is not None:
+            return self._access(update.my_chat_member, position)
+        return None
+
+    def _message(self, message: telegram.Message, position: FeedPosition) -> IncomingMessage | None:
+        sender = self._sender(message)
+        said = words(message, self._me)
+        files = tuple(_files(message))
+        content = "\n".join(filter(None, (said.text, things(message))))
+        if said.named and not content and not files:
+            content = f"@{self._me.username}"
+        if sender is None or not self._listens(message.chat) or not (content or files):
+            return None
+        direct = message.chat.type == ChatType.PRIVATE
+        return IncomingMessage(
+            address=self._address(message),
+            event_id=f"u{position.position}",
+            sender=sender,
+            content=origin(message) + content,
+            is_direct=direct,
+            addressed=direct or (not said.elsewhere and (said.named or self._is_answer(message))),
+            assigned_agent=self._config.agent,
+            files=files,
+            respond=self._config.respond,
+            observe=self._config.observe,
+            platform_ref=str(message.message_id),
+            sent_at=int(message.date.timestamp() * 1000),
+            album=message.media_group_id,
+            position=position,
+        )
+
+    def _edit(self, message: telegram.Message, position: FeedPosition) -> MessageEdit | None:
+        sender = self._sender(message)
+        content = words(message, self._me).text
+        if sender is None or not content or not self._listens(message.chat):
+            return None
+        address, ref = self._address(message), str(message.message_id)
+        return MessageEdit(address, f"u{position.position}", ref, sender, origin(message) + content, position)
+
+    def _click(self, query: telegram.CallbackQuery, position: FeedPosition) -> Click | None:
+        shown = query.message
+        if shown is None or query.data is None:
+            return None
+        place = self._address(shown) if isinstance(shown, telegram.Message) else self._place(shown.chat)
+        who = Sender(str(query.from_user.id), name_of(query.from_user), bot=query.from_user.is_bot)
+        return Click(place, f"q{query.id}", who, sound(query.data), str(shown.message_id), position)
+
+    def _moved(self, message: telegram.Message, position: FeedPosition) -> Move | None:
+        """Told twice, in the old group and in the new one."""
+        if message.migrate_to_chat_id is not None:
+            return Move(self._place(message.chat), str(message.migrate_to_chat_id), position)
+        if message.migrate_from_chat_id is not None:
+            old = Address(PLATFORM, self._bot, str(message.migrate_from_chat_id))
+            return Move(old, str(message.chat.id), position)
+        return None
+
+    def _reopened(self, message: telegram.Message, position: FeedPosition) -> Access | None:
+        """A topic that was closed took nothing."""
+        if message.forum_topic_reopened is None:
+            return None
+        return Access(self._address(message), "", position)
+
+    def _access(self, change: telegram.ChatMemberUpdated, position: FeedPosition) -> Access:
+        now = change.new_chat_member
+        reason = _OUT.get(ChatMemberStatus(now.status), "")
+        if isinstance(now, telegram.ChatMemberRestricted) and now.is_member and now.can_send_messages:
+            reason = ""
+        if reason and change.chat.type == ChatType.PRIVATE:
+            reason = "The person has blocked the bot."
+        return Access(self._place(change.chat), reason, position)
+
+    def _sender(self, message: telegram.Message) -> Sender | None:
+        """None for those that are not listened to. Whoever writes as a group or channel is that chat."""
+        if message.sender_chat is not None:
+            return Sender(str(message.sender_chat.id), title_of(message.sender_chat))
+        user = message.from_user
+        if user is None or user.id == self._me.id or (user.is_bot and not self._allows(user)):
+            return None
+        return Sender(str(user.id), name_of(user), bot=user.is_bot)
+
+    def _allows(self, bot: telegram.User) -> bool:
+        names = {name.removeprefix("@").lower() for name in self._config.allow_bots}
+        return str(bot.id) in names or (bot.username or "").lower() in names
+
+    def _listens(self, chat: telegram.Chat) -> bool:
+        """The list is one of groups and channels: who may write to the bot alone is asked elsewhere."""
+        allowed = self._config.allowed_channels
+        return not allowed or chat.type == ChatType.PRIVATE or str(chat.id) in allowed
+
+    def _is_answer(self, message: telegram.Message) -> bool:
+        """Whether it replies to the bot. In a topic, what replies to nothing refers to the note that opened the topic."""
+        answered = message.reply_to_message
+        if answered is None or answered.forum_topic_created is not None:
+            return False
+        return answered.from_user is not None and answered.from_user.id == self._me.id
+
+    def _address(self, message: telegram.Message) -> Address:
+        thread = str(message.message_thread_id) if message.is_topic_message and message.message_thread_id else ""
+        return Address(PLATFORM, self._bot, str(message.chat.id), thread)
+
+    def _place(self, chat: telegram.Chat) -> Address:
+        return Address(PLATFORM, self._bot, str(chat.id))
+
+
+def _files(message: telegram.Message) -> Iterator[FileRef]:
+    if message.photo:
+        best = max(message.photo, key=lambda size: size.width * size.height)
+        yield FileRef(f"photo-{best.file_unique_id}.jpg", "image/jpeg", best.file_size, best.file_id)
+    if (voice := message.voice) is not None:
+        kind = _kind(voice.mime_type, "audio/ogg")
+        yield FileRef(f"voice-{voice.file_unique_id}.ogg", kind, voice.file_size, voice.file_id, voice=True)
+    if (note := message.video_note) is not None:
+        yield FileRef(f"video-note-{note.file_unique_id}.mp4", "video/mp4", note.file_size, note.file_id)
+    # A moving picture is told twice: as itself and, for old programs, as a document.
+    named = message.animation or message.document or message.audio or message.video
+    if named is not None:
+        kind = _kind(named.mime_type, "application/octet-stream")
+        name = sound(named.file_name or "").replace("/", "_")[-_NAME_LIMIT:].strip()
+        yield FileRef(name or f"file-{named.file_unique_id}", kind, named.file_size, named.file_id)
+
+
+def _kind(told: str | None, otherwise: str) -> str:
+    return sound(told)[:_NAME_LIMIT].strip().lower() if told else otherwise

@@ -1,0 +1,170 @@
+"""One episode with three platforms: a daemon with a bot on each, people who write without pause, so many kills, a drain,
+a clean stop. Everything random comes from the seed. It returns a history and judges nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import yaml
+
+from arvis.testing.openai_server import openai_server
+from tests.crash import platform_rows as rows
+from tests.crash.daemon import Daemon, DaemonFailed, free_port, write_config
+from tests.crash.lives import Lives
+from tests.crash.platform_history import History, Kill, troubled
+from tests.crash.platform_model import WritingModel
+from tests.crash.platform_people import People, cut, trouble, until
+from tests.crash.platform_scenes import Scene, scenes
+
+#: Share of the kills that fall while the daemon starts, and the instants they are drawn from, in seconds.
+DURING_START = 0.15
+START = 1.5
+#: Seconds in which a daemon that is left alone answers the first messages of all.
+GREETED = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an episode does. `delivery` is Telegram's guarantee, `window` bounds the kills (seconds after ready),
+    `patience` is how long the drain may take (seconds): a job rests for 30 s after its fourth crash. `code` is the folder
+    that the program is imported from; each of the twelve writers writes `rate` times a second on average."""
+
+    seed: str
+    kills: int
+    code: Path
+    folder: Path
+    delivery: str = "at_least_once"
+    window: float = 5.0
+    rate: float = 0.25
+    patience: float = 120.0
+    troubles: bool = True
+
+
+async def play(plan: Plan) -> History:
+    """Run the episode to its end. What fails on the way is a problem of the history, not an exception."""
+    async with _stage(plan) as stage:
+        await stage.perform()
+        return stage.history()
+
+
+@asynccontextmanager
+async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
+    rng = Random(plan.seed)
+    async with AsyncExitStack() as exits:
+        model = await exits.enter_async_context(openai_server(default=WritingModel(rng=Random(rng.random()))))
+        platforms = await exits.enter_async_context(scenes(Random(rng.random())))
+        config = plan.folder / "config.yaml"
+        write_config(config, port=free_port(), api_key="crash-key", model_url=model.base_url, database=None)
+        _add_bots(config, platforms, plan.delivery)
+        daemon = Daemon(
+            command=(sys.executable, "-m", "arvis"), code=plan.code, folder=plan.folder, config=config, lives=Lives()
+        )
+        exits.push_async_callback(daemon.close)
+        yield _Stage(plan=plan, rng=rng, daemon=daemon, platforms=platforms)
+
+
+def _add_bots(path: Path, platforms: Sequence[Scene], delivery: str) -> None:
+    config = yaml.safe_load(path.read_text())
+    config["connectors"] = {scene.platform: [{"name": "main", "agent": "helper", **scene.bot}] for scene in platforms}
+    config["owners"] = {scene.platform: scene.owners for scene in platforms}
+    config["delivery"] = {"telegram": delivery, "answer_within": "24h", "late_after": "24h"}
+    # A send that fails rests for so many seconds, not minutes.
+    config["queue"] = {"retry_unit_seconds": 1, "max_attempts": 20}
+    path.write_text(yaml.safe_dump(config))
+
+
+class _Stage:
+    def __init__(self, *, plan: Plan, rng: Random, daemon: Daemon, platforms: Sequence[Scene]) -> None:
+        self._plan = plan
+        self._rng = rng
+        self._daemon = daemon
+        self._platforms = platforms
+        self._data = plan.folder / "data"
+        self._people = People(scenes=platforms, rng=Random(rng.random()), rate=plan.rate)
+        self._kills: list[Kill] = []
+        self._problems: list[str] = []
+        self._rows: dict[str, list[str]] = {}
+        self._unknown: list[str] = []
+
+    async def perform(self) -> None:
+        over = asyncio.Event()
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await self._open()
+            tasks.append(asyncio.create_task(self._people.write(over)))
+            if self._plan.troubles:
+                tasks += [
+                    asyncio.create_task(work(self._platforms, Random(self._rng.random()), over))
+                    for work in (trouble, cut)
+                ]
+            for _ in range(self._plan.kills):
+                await self._strike()
+            await self._drain(over, tasks)
+            await self._daemon.stop()
+            self._rows = rows.offending(self._data, self._plan.delivery)
+            self._unknown = rows.unknown(self._data)
+        except DaemonFailed as failure:
+            self._problems.append(str(failure))
+        finally:
+            over.set()
+            for task in tasks:
+                task.cancel()
+            ends = await asyncio.gather(*tasks, return_exceptions=True)
+            self._problems += [f"The harness failed: {end!r}" for end in ends if isinstance(end, Exception)]
+            self._problems += self._daemon.complaints()
+
+    async def _open(self) -> None:
+        await self._daemon.start()
+        await self._daemon.ready()
+        if not await until(lambda: all(scene.hears for scene in self._platforms), GREETED):
+            self._problems.append("Not every bot listened before any kill")
+        await self._people.greet()
+        if not await until(self._is_answered, GREETED):
+            self._problems.append("The first messages were not answered before any kill")
+
+    async def _strike(self) -> None:
+        """Start the daemon if it does not run, kill it, and look at what it leaves."""
+        if not self._daemon.alive:
+            await self._daemon.start()
+        if self._kills and self._rng.random() < DURING_START:
+            await asyncio.sleep(self._rng.uniform(0, START))
+        else:
+            await self._daemon.ready()
+            await asyncio.sleep(self._rng.uniform(0, self._plan.window))
+        at = time.monotonic()
+        self._daemon.kill()
+        await self._daemon.dead()
+        self._kills.append(Kill(at, await asyncio.to_thread(rows.under_way, self._data)))
+
+    async def _drain(self, over: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+        """One more life without a kill: everything is answered and nothing left to do, or patience ends."""
+        over.set()
+        await self._daemon.start()
+        await self._daemon.ready()
+        await asyncio.wait(tasks, timeout=self._plan.patience)
+        await until(lambda: self._is_answered() and rows.live_jobs(self._data) == 0, self._plan.patience)
+
+    def _is_answered(self) -> bool:
+        history = self.history()
+        return all(history.copies(said) for said in history.said)
+
+    def history(self) -> History:
+        sends = [send for scene in self._platforms for send in scene.sends()]
+        return History(
+            delivery=self._plan.delivery,
+            said=tuple(self._people.said),
+            seen={place: seen for scene in self._platforms for place, seen in scene.seen().items()},
+            sends=troubled(sends, [each for scene in self._platforms for each in scene.troubles]),
+            kills=tuple(self._kills),
+            boots=self._daemon.boots,
+            unknown=tuple(self._unknown),
+            problems=tuple(self._problems),
+            rows=self._rows,
+        )

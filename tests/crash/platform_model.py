@@ -1,0 +1,48 @@
+"""The model of the campaign with platforms: its answers name what they answer, and some are long in coming."""
+
+from __future__ import annotations
+
+from random import Random
+
+from aiohttp import web
+
+from arvis.testing.openai_server import ReceivedRequest, Reply
+from tests.crash.history import Call, Turn
+
+#: Share of the answers that are written before the eyes of people, and how long that takes, in seconds.
+SLOW = 0.15
+WRITING = (1.8, 3.5)
+THINKING = (0.02, 0.3)
+WORDS = ("water", "stone", "paper", "light", "river", "garden", "window", "morning", "summer", "bread")
+
+
+class WritingModel:
+    """What the loopback server plays. Whoever asks again for an answer that never came gets it quickly: a job that dies
+    five times is given up, which is another test."""
+
+    def __init__(self, *, rng: Random) -> None:
+        self._rng = rng
+        self._asked: set[tuple[str, ...]] = set()
+        self.calls = 0
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        asked = _asked(received)
+        self.calls += 1
+        text = f"Answer {self.calls} to {' '.join(asked)}. {' '.join(self._rng.choices(WORDS, k=12))} That is all."
+        slowly = self._rng.random() < SLOW and not any(asked[0] in before for before in self._asked if asked)
+        self._asked.add(asked)
+        words = text.split(" ")
+        pieces = tuple(f"{word} " for word in words[:-1]) + tuple(words[-1:])
+        seconds = self._rng.uniform(*(WRITING if slowly else THINKING))
+        return await Reply(pieces=pieces, delay=seconds / 10, pause=seconds / len(pieces)).answer(received)
+
+
+def _asked(received: ReceivedRequest) -> tuple[str, ...]:
+    """The messages behind the last reply of the prompt, each once."""
+    said = tuple(Turn(turn["role"], _text(turn["content"])) for turn in received.document["messages"])
+    prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
+    return tuple(dict.fromkeys(Call(0, 0, 0.0, None, prompt, "").asked))
+
+
+def _text(content: str | list[dict[str, str]]) -> str:
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)

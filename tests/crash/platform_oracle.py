@@ -1,0 +1,209 @@
+"""The rules for an episode with chat platforms: pure functions over its history (reliability.md §3)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from tests.crash.platform_history import DISCORD, PLACEHOLDER, SLACK, TELEGRAM, History, Said, Send
+
+#: Seconds: what had left before the refusal was heard of is not too soon, nor what a clock rounds.
+IN_FLIGHT = 0.3
+ROUNDING = 0.02
+
+
+class Harm(StrEnum):
+    """The columns of the report."""
+
+    LOST = "lost"
+    STORED_TWICE = "stored twice"
+    SHOWN_TWICE = "shown twice"
+    OUT_OF_ORDER = "out of order"
+    HALF = "half a reply"
+    TOO_SOON = "sent too soon"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    rule: str
+    harm: Harm
+    detail: str
+
+
+Found = Iterator[tuple[Harm, str]]
+Rule = Callable[[History], Found]
+
+
+def judge(history: History) -> list[Violation]:
+    return [Violation(rule.__name__, harm, detail) for rule in RULES for harm, detail in rule(history)]
+
+
+def every_message_is_answered(history: History) -> Found:
+    """In its own place. Telegram's `at_most_once` may leave one out, and says which."""
+    for said in history.said:
+        if history.copies(said) or _is_told_as_unknown(history, said):
+            continue
+        elsewhere = [place for place in history.seen for each in history.whole(place) if said.token in each.tokens]
+        if elsewhere:
+            yield Harm.OTHER, f"{said.token} of {said.place} is answered in {elsewhere[0]}"
+        else:
+            yield Harm.LOST, f"{said.token} of {said.place} has no reply"
+
+
+def _is_told_as_unknown(history: History, said: Said) -> bool:
+    allowed = history.delivery == "at_most_once" and said.platform == TELEGRAM
+    return allowed and any(said.token in text for text in history.unknown)
+
+
+def every_message_has_one_reply(history: History) -> Found:
+    """Two texts are two turns."""
+    for said in history.said:
+        texts = {each.text for each in history.copies(said)}
+        if len(texts) > 1:
+            yield (
+                Harm.STORED_TWICE,
+                f"{said.token} of {said.place} has {len(texts)} replies: {' | '.join(sorted(texts))}",
+            )
+
+
+def a_keyed_platform_shows_it_once(history: History) -> Found:
+    """Discord and Slack always; Telegram where it was told to."""
+    once = {DISCORD, SLACK} | (set() if history.delivery == "at_least_once" else {TELEGRAM})
+    for place, text, count in _repeated(history):
+        if history.places[place] in once:
+            yield Harm.SHOWN_TWICE, f"{place} shows {count} times: {text}"
+
+
+def telegram_repeats_only_what_was_interrupted(history: History) -> Found:
+    """One more copy for each kill while it was on record as under way, and for each answer that was cut off."""
+    if history.delivery != "at_least_once":
+        return
+    for place, text, count in _repeated(history):
+        if history.places[place] == TELEGRAM and count - 1 > (allowed := _interruptions(history, text)):
+            yield Harm.SHOWN_TWICE, f"{place} shows {count} times, interrupted {allowed} times: {text}"
+
+
+def telegram_repeats_one_a_kill(history: History) -> Found:
+    extra = telegram_copies(history)
+    if extra > (allowed := len(history.kills) + _cut_off(history, "")):
+        yield Harm.SHOWN_TWICE, f"Telegram shows {extra} further copies after {allowed} interruptions"
+
+
+def telegram_copies(history: History) -> int:
+    """How many replies stand there once more than they should."""
+    return sum(count - 1 for place, _, count in _repeated(history) if history.places[place] == TELEGRAM)
+
+
+def _repeated(history: History) -> Iterator[tuple[str, str, int]]:
+    for place in sorted(history.seen):
+        for text, count in Counter(each.text for each in history.whole(place)).items():
+            if count > 1:
+                yield place, text, count
+
+
+def _interruptions(history: History, text: str) -> int:
+    killed = sum(
+        any(part.platform == TELEGRAM and part.text.strip() == text and not part.fills for part in kill.under_way)
+        for kill in history.kills
+    )
+    return killed + _cut_off(history, text)
+
+
+def _cut_off(history: History, text: str) -> int:
+    """Answers of Telegram that never came; whatever they were to say when `text` is empty."""
+    return sum(
+        send.platform == TELEGRAM
+        and send.trouble is not None
+        and send.trouble.kind == "after"
+        and (not text or send.text.strip() == text)
+        for send in history.sends
+    )
+
+
+def nothing_is_left_half(history: History) -> Found:
+    """Neither a draft beside the reply, nor a notice that nobody asked for. A placeholder may be left by a kill."""
+    placeholders = 0
+    for place, platform in sorted(history.places.items()):
+        for each in history.seen[place]:
+            if each.is_whole:
+                continue
+            if each.text == PLACEHOLDER and platform == TELEGRAM and history.delivery == "reserve_then_fill":
+                placeholders += 1
+            else:
+                yield Harm.HALF, f"{place} still shows {each.id}: {each.text}"
+    if placeholders > (allowed := len(history.kills) + _cut_off(history, "")):
+        yield Harm.HALF, f"Telegram shows {placeholders} placeholders after {allowed} interruptions"
+
+
+def placeholders(history: History) -> int:
+    return sum(each.text == PLACEHOLDER for seen in history.seen.values() for each in seen)
+
+
+def a_reply_has_a_question(history: History) -> Found:
+    asked: dict[str, set[str]] = defaultdict(set)
+    for said in history.said:
+        asked[said.place].add(said.token)
+    for place in sorted(history.seen):
+        for each in history.whole(place):
+            if unknown := set(each.tokens) - asked[place]:
+                yield Harm.OTHER, f"{place} answers {' '.join(sorted(unknown))}, which nobody wrote there: {each.text}"
+
+
+def replies_follow_the_order(history: History) -> Found:
+    """In each place, by the oldest message that a reply answers: those of one person are answered together."""
+    for place in sorted(history.seen):
+        first = list({each.text: min(each.tokens) for each in history.whole(place)}.values())
+        for before, after in pairwise(first):
+            if after < before:
+                yield Harm.OUT_OF_ORDER, f"{place} answers {before} before {after}"
+
+
+def a_platform_gets_its_rest(history: History) -> Found:
+    """Who is told to wait sends nothing to that channel before; a kill makes the daemon forget what it was told."""
+    for refused in history.sends:
+        if refused.trouble is None or refused.trouble.retry_after <= 0:
+            continue
+        end = refused.at + refused.trouble.retry_after
+        for send in history.sends:
+            soon = refused.at + IN_FLIGHT < send.at < end - ROUNDING
+            if soon and _same_channel(send, refused) and not _killed(history, refused, send):
+                early = f"{end - send.at:.2f} s too soon"
+                yield Harm.TOO_SOON, f"{send.platform} {send.channel} got something {early}: {send.text}"
+
+
+def _killed(history: History, before: Send, after: Send) -> bool:
+    return any(before.at <= kill.at <= after.at for kill in history.kills)
+
+
+def _same_channel(send: Send, other: Send) -> bool:
+    return (send.platform, send.channel) == (other.platform, other.channel)
+
+
+def nobody_met_a_problem(history: History) -> Found:
+    for problem in history.problems:
+        yield Harm.OTHER, problem
+
+
+def the_rows_agree(history: History) -> Found:
+    for rule, rows in history.rows.items():
+        for row in rows:
+            yield Harm.OTHER, f"{rule}: {row}"
+
+
+RULES: tuple[Rule, ...] = (
+    nobody_met_a_problem,
+    every_message_is_answered,
+    every_message_has_one_reply,
+    a_keyed_platform_shows_it_once,
+    telegram_repeats_only_what_was_interrupted,
+    telegram_repeats_one_a_kill,
+    nothing_is_left_half,
+    a_reply_has_a_question,
+    replies_follow_the_order,
+    a_platform_gets_its_rest,
+    the_rows_agree,
+)

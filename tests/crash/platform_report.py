@@ -1,0 +1,93 @@
+"""What a campaign with platforms found, in figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.crash.platform_history import History
+from tests.crash.platform_oracle import Harm, Violation, judge, placeholders, telegram_copies
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One episode. `starts` are the seconds from start to ready, `under_way` counts the sends that a kill found on record
+    as being sent, `copies` Telegram's replies that stand there once more; `evidence` is the kept folder of a failure."""
+
+    seed: str
+    kills: int
+    kills_in_start: int
+    messages: Mapping[str, int]
+    brought_again: int
+    troubles: Mapping[str, int]
+    sends: int
+    under_way: int
+    copies: int
+    placeholders: int
+    unknown: int
+    starts: Sequence[float]
+    seconds: float
+    violations: Sequence[Violation]
+    evidence: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        told = [{"rule": each.rule, "harm": each.harm.value, "detail": each.detail} for each in self.violations]
+        return totals([self]) | {"seed": self.seed, "evidence": self.evidence, "violations": told}
+
+
+def result_of(seed: str, history: History, seconds: float) -> Result:
+    killed = [boot for boot in history.boots if boot.killed]
+    met = [send.trouble.kind for send in history.sends if send.trouble is not None]
+    return Result(
+        seed=seed,
+        kills=len(killed),
+        kills_in_start=sum(boot.ready is None for boot in killed),
+        messages=Counter(said.platform for said in history.said),
+        brought_again=sum(said.times - 1 for said in history.said),
+        troubles=Counter(met),
+        sends=len(history.sends),
+        under_way=sum(len(kill.under_way) for kill in history.kills),
+        copies=telegram_copies(history),
+        placeholders=placeholders(history),
+        unknown=len(history.unknown),
+        starts=[boot.ready - boot.spawned for boot in history.boots if boot.ready is not None],
+        seconds=seconds,
+        violations=tuple(judge(history)),
+    )
+
+
+def totals(results: Sequence[Result]) -> dict[str, Any]:
+    """The sums over all episodes, with one figure for each kind of harm."""
+    messages = sum((Counter(result.messages) for result in results), Counter[str]())
+    troubles = sum((Counter(result.troubles) for result in results), Counter[str]())
+    harms = Counter(violation.harm for result in results for violation in result.violations)
+    starts = sorted(each for result in results for each in result.starts)
+    kills = sum(result.kills for result in results)
+    return {
+        "kills": kills,
+        "killsDuringStart": sum(result.kills_in_start for result in results),
+        **{f"messages {platform}": count for platform, count in sorted(messages.items())},
+        "broughtAgain": sum(result.brought_again for result in results),
+        **{f"answered {kind}": count for kind, count in sorted(troubles.items())},
+        "sends": sum(result.sends for result in results),
+        "underWayAtKills": sum(result.under_way for result in results),
+        "furtherCopiesTelegram": sum(result.copies for result in results),
+        "placeholdersTelegram": sum(result.placeholders for result in results),
+        "unknownTelegram": sum(result.unknown for result in results),
+        **{harm.value: harms[harm] for harm in Harm},
+        "startSecondsP50": round(starts[len(starts) // 2], 2) if starts else 0.0,
+        "startSecondsWorst": round(starts[-1], 2) if starts else 0.0,
+        "secondsPerKill": round(sum(result.seconds for result in results) / kills, 2) if kills else 0.0,
+    }
+
+
+def explain(results: Sequence[Result], most: int = 30) -> str:
+    """The first violations in words."""
+    lines = [
+        f"seed {result.seed}: {violation.rule.replace('_', ' ')} [{violation.harm}]: {violation.detail}"
+        for result in results
+        for violation in result.violations
+    ]
+    return "\n".join(lines[:most] + ([f"and {len(lines) - most} more"] if len(lines) > most else []))

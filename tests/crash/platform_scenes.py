@@ -1,0 +1,228 @@
+"""The three platforms of an episode: their servers on this machine, the people who write there, and how they fail.
+
+The servers live in the harness, so they outlive the daemon: they bring again what was not acknowledged, and keep what
+was shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+from arvis.domain.messages import Address
+from arvis.testing.conformance.connector_stage import Shown
+from tests.crash.platform_history import DISCORD, SLACK, TELEGRAM, Seen, Send, Trouble
+from tests.platforms.discord_stage import DiscordStage, discord_stage
+from tests.platforms.slack_server import SENDS
+from tests.platforms.slack_server_world import APP_TOKEN, BOT_TOKEN
+from tests.platforms.slack_stage import SlackStage
+from tests.platforms.telegram_stage import TOKEN, TelegramStage
+
+PEOPLE = ("ann", "bob", "carol", "dave", "erin")
+#: Seconds between what a send does and its answer: a kill finds something that is half done.
+LAG = (0.0, 0.3)
+
+
+class Stage(Protocol):
+    """What the campaign needs of a stage (`arvis.testing.conformance.connector_stage.Stage`)."""
+
+    def address(
+        self, channel: str = "room", *, direct: bool = False, thread: str = "", user: str = "ann"
+    ) -> Address: ...
+
+    async def say(
+        self,
+        text: str,
+        *,
+        user: str = "ann",
+        direct: bool = True,
+        addressed: bool = True,
+        channel: str = "room",
+        thread: str = "",
+    ) -> str: ...
+
+    async def redeliver(self, ref: str) -> None: ...
+
+    async def drop_connections(self) -> None: ...
+
+    def refuse_sends(self, count: int, *, status: int = 429, retry_after: float | None = None) -> None: ...
+
+    def reset_sends(self, count: int, *, after: bool) -> None: ...
+
+    def shown(self, address: Address) -> Sequence[Shown]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Corner:
+    """Where people write on a platform: alone with the bot, in a room, or in a thread of it."""
+
+    users: tuple[str, ...]
+    direct: bool = False
+    thread: str = ""
+
+
+CORNERS = (
+    Corner(("ann",), direct=True),
+    Corner(("bob",), direct=True),
+    Corner(("carol", "erin")),
+    Corner(("dave",), thread="talk"),
+)
+
+
+class Scene:
+    """One platform. `opens_threads`: what is written in a room is answered in a thread of its own."""
+
+    platform = ""
+    opens_threads = False
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.troubles: list[Trouble] = []
+        self._addresses: dict[str, Address] = {}
+        for corner in CORNERS:
+            self._place(self._address(corner))
+
+    @property
+    def bot(self) -> Mapping[str, Any]:
+        """Its settings, as a user would write them."""
+        raise NotImplementedError
+
+    @property
+    def owners(self) -> list[str]:
+        raise NotImplementedError
+
+    def sends(self) -> list[Send]:
+        raise NotImplementedError
+
+    @property
+    def hears(self) -> bool:
+        """Whether the bot listens."""
+        raise NotImplementedError
+
+    async def write(self, text: str, corner: Corner, user: str) -> tuple[str, str]:
+        """Where it belongs, and what the platform calls it."""
+        ref = await self.stage.say(text, user=user, direct=corner.direct, thread=corner.thread)
+        address = self._address(corner)
+        if self.opens_threads and not corner.direct and not corner.thread:
+            address = Address(address.platform, address.connector, address.channel, ref)
+        return self._place(address), ref
+
+    def seen(self) -> dict[str, list[Seen]]:
+        return {
+            place: [Seen(shown.platform_id, shown.text.strip()) for shown in self.stage.shown(address)]
+            for place, address in self._addresses.items()
+        }
+
+    def trouble(self, kind: str, retry_after: float) -> None:
+        """For the next send."""
+        self.peace()
+        match kind:
+            case "refused":
+                self.stage.refuse_sends(1, retry_after=retry_after)
+            case "failed":
+                self.stage.refuse_sends(1, status=503)
+            case _:
+                self.stage.reset_sends(1, after=kind == "after")
+        self.troubles.append(Trouble(self.platform, time.monotonic(), kind, retry_after if kind == "refused" else 0.0))
+
+    def peace(self) -> None:
+        self.stage.refuse_sends(0)
+        self.stage.reset_sends(0, after=False)
+
+    def _address(self, corner: Corner) -> Address:
+        return self.stage.address(direct=corner.direct, thread=corner.thread, user=corner.users[0])
+
+    def _place(self, address: Address) -> str:
+        place = f"{self.platform}:{address.channel}/{address.thread}"
+        self._addresses[place] = address
+        return place
+
+
+class DiscordScene(Scene):
+    platform = DISCORD
+
+    def __init__(self, stage: DiscordStage) -> None:
+        super().__init__(stage)
+        self._server = stage.server
+
+    @property
+    def bot(self) -> Mapping[str, Any]:
+        return {"token": self._server.token, "api_url": self._server.api_url, "gateway_url": self._server.gateway_url}
+
+    @property
+    def owners(self) -> list[str]:
+        return [self._server.world.person(name)["id"] for name in PEOPLE]
+
+    @property
+    def hears(self) -> bool:
+        return any(session.socket is not None for session in self._server.gateway.sessions.values())
+
+    def sends(self) -> list[Send]:
+        return [Send(DISCORD, one.path.split("/")[-2], one.at) for one in self._server.asked if one.sends]
+
+
+class TelegramScene(Scene):
+    platform = TELEGRAM
+
+    def __init__(self, stage: TelegramStage) -> None:
+        super().__init__(stage)
+        self._stage = stage
+
+    @property
+    def bot(self) -> Mapping[str, Any]:
+        return {"token": TOKEN, "api_url": self._stage.server.url}
+
+    @property
+    def owners(self) -> list[str]:
+        return [str(self._stage.person(name)["id"]) for name in PEOPLE]
+
+    @property
+    def hears(self) -> bool:
+        return self._stage.bot.polled.is_set()
+
+    def sends(self) -> list[Send]:
+        return [
+            Send(TELEGRAM, str(one.parameters["chat_id"]), one.at, str(one.parameters.get("text", "")))
+            for one in self._stage.server.sends
+        ]
+
+
+class SlackScene(Scene):
+    platform = SLACK
+    opens_threads = True
+
+    def __init__(self, stage: SlackStage) -> None:
+        super().__init__(stage)
+        self._stage = stage
+
+    @property
+    def bot(self) -> Mapping[str, Any]:
+        return {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_url": f"{self._stage.server.root}/api"}
+
+    @property
+    def owners(self) -> list[str]:
+        return [self._stage.user(name) for name in PEOPLE]
+
+    @property
+    def hears(self) -> bool:
+        return self._stage.server.connected.is_set()
+
+    def sends(self) -> list[Send]:
+        asked = [one for one in self._stage.server.asked if one.method in SENDS]
+        return [Send(SLACK, str(one.values["channel"]), one.at) for one in asked]
+
+
+@asynccontextmanager
+async def scenes(rng: Random) -> AsyncIterator[Sequence[Scene]]:
+    async with (
+        discord_stage() as discord,
+        TelegramStage.open() as telegram,
+        SlackStage.open(mentions_twice=True) as slack,
+    ):
+        for server in (discord.server, telegram.server, slack.server):
+            server.lag = lambda: rng.uniform(*LAG)
+        yield DiscordScene(discord), TelegramScene(telegram), SlackScene(slack)

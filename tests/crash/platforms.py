@@ -1,0 +1,125 @@
+"""`python -m tests.crash.platforms --kills 300`: kill a daemon with a bot on Discord, Telegram and Slack at once, again and
+again, and count what was lost and what was shown twice."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from tests.crash.campaign import CHECKOUT, Case, cases_of, fresh_seed
+from tests.crash.platform_episode import Plan, play
+from tests.crash.platform_report import Result, explain, result_of, totals
+from tests.crash.report import table
+from tests.crash.variants.build import copied
+
+KILLS = 300
+DELIVERIES = ("at_least_once", "at_most_once", "reserve_then_fill")
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """How its episodes are played: what `Plan` says of each field. `parallel` episodes run at once."""
+
+    code: Path
+    delivery: str = DELIVERIES[0]
+    window: float = 5.0
+    rate: float = 0.25
+    patience: float = 120.0
+    troubles: bool = True
+    parallel: int = 1
+
+    async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
+        places = asyncio.Semaphore(self.parallel)
+
+        async def one(case: Case) -> Result:
+            async with places:
+                result = await self.play(case)
+            told(result)
+            return result
+
+        return await asyncio.gather(*(one(case) for case in cases))
+
+    async def play(self, case: Case) -> Result:
+        """The folder of a failed episode is kept."""
+        folder = Path(tempfile.mkdtemp(prefix="arvis-platforms-"))
+        plan = Plan(
+            seed=case.seed,
+            kills=case.blows,
+            code=self.code,
+            folder=folder,
+            delivery=self.delivery,
+            window=self.window,
+            rate=self.rate,
+            patience=self.patience,
+            troubles=self.troubles,
+        )
+        started = time.monotonic()
+        history = await play(plan)
+        result = result_of(case.seed, history, time.monotonic() - started)
+        if result.violations:
+            (folder / "history.json").write_text(json.dumps(asdict(history), indent=1))
+            return replace(result, evidence=str(folder))
+        shutil.rmtree(folder)
+        return result
+
+
+def main() -> int:
+    options = _options()
+    seed = options.seed or fresh_seed()
+    print(f"seed {seed}", flush=True)
+    with copied(CHECKOUT) if options.code is None else nullcontext(options.code) as code:
+        campaign = Campaign(
+            code=code,
+            delivery=options.telegram,
+            window=options.window,
+            rate=options.rate,
+            troubles=not options.calm,
+            parallel=options.parallel,
+        )
+        results = asyncio.run(campaign.run(cases_of(seed, options.kills, options.episode), _tell))
+    options.report.parent.mkdir(parents=True, exist_ok=True)
+    document = {"seed": seed, "telegram": options.telegram, "totals": totals(results)}
+    options.report.write_text(
+        json.dumps(document | {"episodes": [each.document() for each in results]}, indent=2) + "\n"
+    )
+    print(table(totals(results)))
+    print(explain(results))
+    return 1 if any(result.violations for result in results) else 0
+
+
+def _tell(result: Result) -> None:
+    verdict = f"{len(result.violations)} violations, kept in {result.evidence}" if result.violations else "clean"
+    messages = sum(result.messages.values())
+    print(
+        f"seed {result.seed}: {result.kills} kills, {messages} messages, {result.seconds:.0f} s: {verdict}", flush=True
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.platforms", description=__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"default {KILLS}")
+    parser.add_argument("--telegram", choices=DELIVERIES, default=DELIVERIES[0], help="what Telegram is to promise")
+    parser.add_argument(
+        "--seed", help="replay: the seed that an earlier run printed, or one of an episode (SEED.NUMBER)"
+    )
+    parser.add_argument("--episode", type=int, default=25, help="kills of one data folder (default 25)")
+    parser.add_argument("--window", type=float, default=5.0, help="a kill falls this many seconds after ready at most")
+    parser.add_argument("--rate", type=float, default=0.25, help="messages a second of each of the twelve who write")
+    parser.add_argument("--calm", action="store_true", help="the platforms never fail by themselves")
+    parser.add_argument("--parallel", type=int, default=1, help="episodes at once")
+    parser.add_argument("--code", type=Path, help="play this copy of the program")
+    parser.add_argument("--report", type=Path, default=Path("build/platforms-report.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

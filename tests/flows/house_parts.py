@@ -1,0 +1,63 @@
+"""The clock and the store of a house, as tests want them: one is moved by hand, the other tells of every commit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from arvis.ports.job_store import Claimer
+from arvis.ports.store import Store, Transaction
+from arvis.process.clock import SystemClock
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class MovableClock(SystemClock):
+    """The real clock, put forward by hand."""
+
+    def __init__(self) -> None:
+        self._ahead = 0
+
+    def now(self) -> int:
+        return super().now() + self._ahead
+
+    def put_forward(self, seconds: float) -> None:
+        self._ahead += int(seconds * 1000)
+
+
+class ObservedStore:
+    """The store, telling of every commit, so that tests await changes instead of polling for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.changed = asyncio.Event()
+        #: The names of the scripts of all commits.
+        self.commits: list[str] = []
+
+    @property
+    def shared(self) -> bool:
+        return self._store.shared
+
+    async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.commits.append(getattr(script, "__name__", type(script).__name__))
+        try:
+            return await self._store.write(script, *args, **kwargs)
+        finally:
+            self.changed.set()
+
+    async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await self._store.read(script, *args, **kwargs)
+
+    def attend(self, claimer: Claimer | None) -> None:
+        self._store.attend(claimer)
+
+    async def wait_for_change(self, timeout: float) -> bool:
+        return await self._store.wait_for_change(timeout)
+
+    async def put_blob(self, data: bytes) -> str:
+        return await self._store.put_blob(data)
+
+    async def get_blob(self, sha256: str) -> bytes | None:
+        return await self._store.get_blob(sha256)

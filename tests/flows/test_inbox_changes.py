@@ -1,0 +1,212 @@
+"""Messages that change after they were written, come in parts, or are answered by a button: each event once, and only by
+who may."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from arvis.agents import notices
+from arvis.domain.messages import Address, FeedPosition, FileRef, MessageStatus, Sender
+from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
+from arvis.domain.tools import Permit
+from arvis.inbox.albums import ALBUM_MS
+from arvis.store.opening import Database
+from tests.flows.house import House, agent_with, open_house, steps_of
+from tests.flows.scripted import BOT, PLATFORM, Held, asking, call
+from tests.flows.test_approvals import open_wait
+
+ROOM = Address(PLATFORM, BOT, "room")
+ANSWERED, CANCELLED, WAITING = MessageStatus.ANSWERED, MessageStatus.CANCELLED, MessageStatus.WAITING
+
+
+@pytest.fixture
+async def club(either_database: Database) -> AsyncIterator[House]:
+    async with open_house(either_database, agents=[agent_with(tools=("rm",), allow_users=("ann", "bob"))]) as house:
+        house.rules["rm"] = Permit.ASK
+        yield house
+
+
+def edit(text: str, *, ref: str = "m2", user: str = "ann", event: str = "edit-1") -> MessageEdit:
+    return MessageEdit(ROOM, event, ref, Sender(user, user.title()), text, FeedPosition("updates", 5))
+
+
+def deletion(ref: str = "m2") -> MessageDeletion:
+    return MessageDeletion(ROOM, f"delete-{ref}", ref, FeedPosition("updates", 6))
+
+
+async def behind(house: House, text: str, **more: Any) -> tuple[Held, str]:
+    """A message whose turn cannot begin yet, because another one is at work; its id."""
+    held = Held("first")
+    house.provider.script.append(held)
+    await house.say("wait", user="bob", platform_ref="m1")
+    await held.until_begun()
+    return held, (await house.say(text, platform_ref="m2", **more)).message_id
+
+
+# -- edits and deletions -----------------------------------------------------------------------------------
+
+
+async def test_before_its_turn_a_message_is_what_it_is_now(club: House) -> None:
+    held, waiting = await behind(club, "Buy milk")
+    await club.inbox.edit(edit("Buy bread"))
+    held.go.set()
+    timeline = await club.until_status(waiting, ANSWERED)
+    assert timeline.reply == "Re: Ann: Buy bread"
+    assert "edited" in steps_of(timeline)
+    assert await club.inbox.position(PLATFORM, BOT, "updates") == 5
+
+
+async def test_later_an_edit_is_only_recorded(club: House) -> None:
+    asked = await club.say("Buy milk", platform_ref="m2")
+    await club.until_status(asked.message_id, ANSWERED)
+    for _ in range(2):
+        await club.inbox.edit(edit("Buy bread"))
+    timeline = await club.timeline(asked.message_id)
+    assert timeline.message.content == "Buy milk"
+    assert [step.data for step in timeline.steps if step.step == "edited"] == [{"now": "Buy bread"}]
+
+
+async def test_nobody_changes_what_somebody_else_wrote(club: House) -> None:
+    held, waiting = await behind(club, "Buy milk")
+    await club.inbox.edit(edit("Send money", user="bob"))
+    held.go.set()
+    assert (await club.until_status(waiting, ANSWERED)).reply == "Re: Ann: Buy milk"
+
+
+async def test_a_message_that_is_taken_back_in_time_is_not_answered(club: House) -> None:
+    held, waiting = await behind(club, "Buy milk")
+    await club.inbox.delete(deletion())
+    held.go.set()
+    await club.until_idle()
+    timeline = await club.timeline(waiting)
+    assert (timeline.status, timeline.reason, timeline.reply) == (CANCELLED, "deleted", "")
+    assert await club.until_sent(1) == ["first"]
+    assert len(club.provider.asked) == 1
+
+
+async def test_what_is_taken_back_too_late_is_answered(club: House) -> None:
+    asked = await club.say("Buy milk", platform_ref="m2")
+    await club.until_status(asked.message_id, ANSWERED)
+    await club.inbox.delete(deletion())
+    timeline = await club.timeline(asked.message_id)
+    assert (timeline.status, steps_of(timeline).count("deleted")) == (ANSWERED, 1)
+
+
+async def test_changes_of_what_nobody_knows_leave_no_row(club: House) -> None:
+    await club.inbox.edit(edit("new", ref="unknown"))
+    await club.inbox.delete(deletion("unknown"))
+    assert await club.store.read(lambda tx: tx.events.seen(PLATFORM, BOT, "edit-1")) is None
+
+
+async def test_what_is_read_along_changes_with_its_message(club: House) -> None:
+    for ref, text in (("o1", "at six"), ("o2", "at ten")):
+        message = club.message(text, is_direct=False, addressed=False, observe=20, platform_ref=ref)
+        await club.inbox.receive(message)
+    await club.inbox.edit(edit("at seven", ref="o1"))
+    await club.inbox.delete(deletion("o2"))
+    assert await club.store.read(lambda tx: [each.content for each in tx.observed.newest(ROOM, 0, 9)]) == ["at seven"]
+
+
+# -- albums ------------------------------------------------------------------------------------------------
+
+
+def picture(number: int) -> FileRef:
+    return FileRef(f"{number}.png", "image/png", 10, f'{{"id": {number}}}')
+
+
+async def part(house: House, number: int, text: str = "", *files: FileRef) -> str:
+    message = house.message(text, album="trip", files=files, event_id=f"e{number}", platform_ref=f"p{number}")
+    return (await house.inbox.receive(message)).message_id
+
+
+async def test_an_album_is_one_message_that_waits_for_its_last_part(club: House) -> None:
+    first = await part(club, 1, "Our trip", picture(1))
+    assert {await part(club, number, "", picture(number)) for number in (2, 3, 2, 1)} == {first}
+    files = await club.store.read(lambda tx: [file.filename for file in tx.files.of_message(first)])
+    assert files == ["1.png", "2.png", "3.png"]
+    (job,) = await club.jobs()
+    assert job.run_at - club.clock.now() > ALBUM_MS / 2
+    assert club.provider.asked == []
+
+
+async def test_a_part_after_the_turn_began_is_a_message_of_its_own(club: House) -> None:
+    first = await part(club, 1, "Our trip")
+    club.provider.script.append(held := Held())
+    await club.pass_time(ALBUM_MS / 1000)
+    await held.until_begun()
+    late = await part(club, 2, "More")
+    assert late != first
+    assert await part(club, 2, "More") == late
+    held.go.set()
+    await club.pass_time(ALBUM_MS / 1000)
+    await club.until_status(late, ANSWERED)
+
+
+# -- buttons -----------------------------------------------------------------------------------------------
+
+
+def press(data: str, user: str = "owner", event: str = "click-1") -> Click:
+    return Click(ROOM, event, Sender(user, user.title()), data, message_ref="q1")
+
+
+async def asked_to_dig(house: House) -> tuple[str, str]:
+    """A turn that waits for approval; its message, and the button that says yes."""
+    house.provider.script += [asking(call(1, "rm", words="all")), "Done."]
+    message = (await house.say("Tidy up")).message_id
+    await house.until_status(message, WAITING)
+    wait = await open_wait(house)
+    await house.until_sent(1)
+    shown = house.connector.sent[0].buttons
+    assert [button.label for button in shown] == list(wait.choices)
+    return message, shown[0].id
+
+
+async def test_an_owner_allows_by_a_button_once(club: House) -> None:
+    message, yes = await asked_to_dig(club)
+    assert len(yes) <= 64
+    first = await club.inbox.click(press(yes))
+    assert (first.text, first.done) == ("Owner: approve", True)
+    assert await club.inbox.click(press(yes)) == first
+    assert (await club.until_status(message, ANSWERED)).reply == "Done."
+    late = await club.inbox.click(press(yes, event="click-2"))
+    assert (late.text, late.done) == ("This question is answered already.", True)
+    assert len(club.tools.rm.calls) == 1
+
+
+async def test_a_button_outlives_the_process_that_showed_it(club: House) -> None:
+    message, yes = await asked_to_dig(club)
+    await club.restart()
+    assert (await club.inbox.click(press(yes))).done
+    assert (await club.until_status(message, ANSWERED)).reply == "Done."
+
+
+@pytest.mark.parametrize("user", ["ann", "bob", "stranger"])
+async def test_others_may_not(club: House, user: str) -> None:
+    message, yes = await asked_to_dig(club)
+    assert not (await club.inbox.click(press(yes, user))).done
+    assert (await club.timeline(message)).status is WAITING
+    assert await club.store.read(lambda tx: tx.principals.find(PLATFORM, "stranger")) is None
+
+
+@pytest.mark.parametrize("data", ["", "wait", "wait.x.0", "wait.x.y", "stop.x", "other.x", "wait.x.999999999999", "…"])
+async def test_a_button_that_nobody_made_does_nothing(club: House, data: str) -> None:
+    assert (await club.inbox.click(press(data))).text == "This button does nothing any more."
+
+
+async def test_the_stop_button_is_for_who_asked_and_who_looks_after_the_house(club: House) -> None:
+    held = Held()
+    club.provider.script.append(held)
+    asked = await club.say("Think hard")
+    await held.until_begun()
+    data = f"stop.{asked.message_id}"
+    await club.say("hi", user="bob", channel="yard")
+    assert not (await club.inbox.click(press(data, "bob", "c1"))).done
+    elsewhere = replace(press(data, "ann", "c2"), address=replace(ROOM, channel="yard"))
+    assert (await club.inbox.click(elsewhere)).text == "This button does nothing any more."
+    assert (await club.inbox.click(press(data, "ann", "c3"))).text == "Stopped."
+    assert (await club.timeline(asked.message_id)).reply == notices.STOPPED
+    await held.until_cancelled()

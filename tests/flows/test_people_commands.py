@@ -1,0 +1,121 @@
+"""`/stop`, `/agents`, `/usage` and what `/why` and `/help` say of a place, through the whole flow."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arvis.domain.agents import Agent, AgentStatus
+from arvis.domain.messages import MessageStatus
+from arvis.domain.money import MICROS
+from arvis.ports.store import Transaction
+from arvis.runner.prices import Price, Prices
+from arvis.store.opening import Database
+from tests.flows.house import HELPER, House, open_house
+from tests.flows.scripted import Held
+
+NEWS = Agent(id="agent-news", slug="news", name="News", description="reads the news")
+CODER = Agent(id="agent-coder", slug="coder", name="Coder", tools=("run_shell",))
+ASLEEP = Agent(id="agent-asleep", slug="asleep", name="Asleep", status=AgentStatus.PAUSED)
+CONDUCTOR = Agent(id="agent-conductor", slug="conductor", name="Conductor", role="conductor")
+PRICES = Prices(own={"scripted/model": Price(input=1.0, output=2.0)})
+
+
+@pytest.fixture
+async def crowd(either_database: Database) -> AsyncIterator[House]:
+    agents = (HELPER, NEWS, CODER, ASLEEP, CONDUCTOR)
+    async with open_house(either_database, agents=agents, prices=PRICES) as house:
+        yield house
+
+
+async def reply_to(house: House, text: str, **more: object) -> list[str]:
+    reply = (await house.ask(text, **more)).reply
+    assert reply is not None
+    return reply.splitlines()
+
+
+async def test_stop_ends_what_is_at_work_for_the_asker(either_house: House) -> None:
+    house = either_house
+    held = Held()
+    house.provider.script.append(held)
+    asked = await house.say("take your time")
+    await held.until_begun()
+    assert await reply_to(house, "/stop", user="bob", is_direct=False) == ["Nothing is at work for you here."]
+    assert await reply_to(house, "/stop") == ["Your question was put aside."]
+    await house.until_status(asked.message_id, MessageStatus.CANCELLED)
+    await held.until_cancelled()
+    assert await reply_to(house, "/stop") == ["Nothing is at work for you here."]
+
+
+async def test_owners_stop_everybody(house: House) -> None:
+    held = Held()
+    house.provider.script.append(held)
+    asked = await house.say("take your time", is_direct=False)
+    await held.until_begun()
+    assert await reply_to(house, "/stop", user="owner", is_direct=False) == ["Your question was put aside."]
+    await house.until_status(asked.message_id, MessageStatus.CANCELLED)
+
+
+async def test_a_bot_of_one_agent_names_nobody_else(crowd: House) -> None:
+    assert await reply_to(crowd, "/agents", user="owner") == ["Here you talk to Helper"]
+
+
+async def test_agents_names_those_that_the_asker_may_ask(crowd: House) -> None:
+    owner = {"user": "owner", "assigned_agent": None}
+    assert await reply_to(crowd, "/agents", **owner) == [
+        "Here you talk to Conductor",
+        "Others answer here when you call them by name:",
+        "@coder: Coder",
+        "@helper: Helper",
+        "@news: News, reads the news",
+    ]
+
+    def pair(tx: Transaction) -> None:
+        tx.principals.pair(tx.principals.seen("chat", "ann", "Ann", None, 1).id, 1)
+
+    await crowd.store.write(pair)
+    ann = await reply_to(crowd, "/agents", assigned_agent=None)
+    assert ann[0] == "Here you talk to Conductor"
+    assert "@coder: Coder" in ann
+
+
+async def test_usage_of_a_person_and_of_the_house(crowd: House) -> None:
+    for user in ("ann", "ann", "bob"):
+        await crowd.ask("Hello", user=user, channel=f"dm-{user}")
+    cost = (10 * 1.0 + 5 * 2.0) / MICROS
+    ann = await reply_to(crowd, "/usage", channel="dm-ann")
+    assert ann == [
+        f"You {when}: 2 questions, 20 tokens in, 10 out, ${2 * cost:.5f}." for when in ("today", "this month")
+    ]
+    owner = await reply_to(crowd, "/usage", user="owner", channel="dm-owner")
+    assert owner[0] == "You today: 0 questions, 0 tokens in, 0 out, $0.00."
+    assert owner[2:] == [f"The house {when}: 3 questions, ${3 * cost:.5f}." for when in ("today", "this month")]
+    assert len(await reply_to(crowd, "/usage", user="owner", channel="room", is_direct=False)) == 2
+
+
+async def test_why_a_direct_message_was_dropped(either_house: House) -> None:
+    house = either_house
+    dropped = await house.say("is anybody there?", assigned_agent=None)
+    assert dropped.status is MessageStatus.DROPPED
+    first, *_ = await reply_to(house, "/why")
+    assert first.startswith("Your message “is anybody there?”: not answered (dropped): there is no active conductor")
+    await house.ask("and now?")
+    assert (await reply_to(house, "/why"))[0].startswith("Your message “and now?”: answered")
+
+
+async def test_why_tells_nobody_of_others(house: House) -> None:
+    await house.say("a secret", user="bob", assigned_agent=None, is_direct=False)
+    assert await reply_to(house, "/why", is_direct=False) == ["You have asked nothing in this conversation yet."]
+
+
+async def test_help_says_how_to_speak_to_the_bot(house: House) -> None:
+    group = {"is_direct": False, "channel": "group"}
+    expected = "Here Helper answers those who mention it, reply to its messages, or give a command."
+    assert (await reply_to(house, "/help", **group))[-1] == expected
+
+    def name(tx: Transaction) -> None:
+        tx.bots.put_identity("chat", "main", user_id="7", user_name="arvis_bot", now=1)
+
+    await house.store.write(name)
+    assert (await reply_to(house, "/help", **group))[-1] == expected.replace("mention it", "mention @arvis_bot")

@@ -1,0 +1,276 @@
+"""What people see of an agent at work, and that all of it gives way to one complete message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import pytest
+
+from arvis.agents import notices
+from arvis.domain.messages import Address, Button, MessageStatus
+from arvis.domain.platforms import Draft, DraftState, Part
+from arvis.ports.connector import Capabilities, Receipt, SendError
+from arvis.store.opening import Database
+from tests.flows.house import House, open_house
+from tests.flows.scripted import BOT, PATIENCE_SECONDS, PLATFORM, Held, RecordingConnector
+
+ROOM = Address(PLATFORM, BOT, "room")
+
+
+class ShowingConnector(RecordingConnector):
+    """A platform that shows typing and drafts. `chat` is what people see, by id; `faces` everything they saw."""
+
+    typing_seconds = 0.01
+    draft_seconds = 0.0
+
+    def __init__(self) -> None:
+        super().__init__(safe_resend=True)
+        self.capabilities = Capabilities()
+        self.chat: dict[str, str] = {}
+        self.faces: list[str] = []
+        self.buttons: list[Button] = []
+        self.typed = 0
+        self.refusals: list[SendError] = []
+        self.slow: Held | None = None
+        self.changed = asyncio.Event()
+
+    async def send(self, part: Part) -> Receipt:
+        await super().send(part)
+        platform_id = part.platform_id or f"m{len(self.chat)}"
+        self.chat[platform_id] = part.piece.content
+        return Receipt(platform_id)
+
+    async def typing(self, address: Address) -> None:
+        self.typed += 1
+        self.changed.set()
+
+    async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
+        self._refuse()
+        platform_id = f"d{len(self.chat)}"
+        self._see(platform_id, text, buttons)
+        return platform_id
+
+    async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        self._refuse()
+        if self.slow is not None:
+            held, self.slow = self.slow, None
+            await held.wait()
+        self._see(platform_id, text, buttons)
+
+    async def remove_draft(self, address: Address, platform_id: str) -> None:
+        self.chat.pop(platform_id, None)
+        self.changed.set()
+
+    def _refuse(self) -> None:
+        if self.refusals:
+            self.changed.set()
+            raise self.refusals.pop(0)
+
+    def _see(self, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
+        self.chat[platform_id] = text
+        self.faces.append(text)
+        self.buttons = list(buttons)
+        self.changed.set()
+
+    async def until(self, check: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not check():
+                self.changed.clear()
+                await self.changed.wait()
+
+
+@asynccontextmanager
+async def watched(house: House) -> AsyncIterator[None]:
+    """While the presence of this process is up."""
+    up = asyncio.Event()
+    task = asyncio.create_task(house.build_presence().run(up.set))
+    await up.wait()
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@pytest.fixture
+def chat() -> ShowingConnector:
+    return ShowingConnector()
+
+
+@pytest.fixture
+async def house(database: Database, chat: ShowingConnector) -> AsyncIterator[House]:
+    async with open_house(database, connector=chat) as house:
+        yield house
+
+
+async def write(house: House, shown: str) -> tuple[str, Held]:
+    """A turn that has written so much and goes on later; the message's id."""
+    held = Held(text=f"{shown} and the rest.", shown=shown)
+    house.provider.script.append(held)
+    received = await house.say("Hello")
+    await held.until_begun()
+    return received.message_id, held
+
+
+async def draft_of(house: House, message_id: str) -> Draft | None:
+    execution_id = (await house.timeline(message_id)).message.execution_id or ""
+    return await house.store.read(lambda tx: tx.drafts.get(execution_id))
+
+
+async def test_a_draft_grows_and_becomes_the_answer(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        message, held = await write(house, "A long story")
+        await chat.until(lambda: chat.faces == ["A long story"])
+        held.go.set()
+        await house.until_sent(1)
+    assert list(chat.chat.values()) == ["A long story and the rest."]
+    draft = await draft_of(house, message)
+    assert draft is not None
+    assert draft.state is DraftState.GONE
+
+
+async def test_little_text_is_not_shown_before_it_is_whole(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        _, held = await write(house, "Hm")
+        held.text = "Hm."
+        await chat.until(lambda: chat.typed > 2)
+        held.go.set()
+        await house.until_sent(1)
+    assert chat.faces == []
+
+
+async def test_a_long_text_is_shown_by_its_beginning(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        _, held = await write(house, "word " * 1000)
+        await chat.until(lambda: bool(chat.faces))
+        held.go.set()
+        await house.until_sent(1)
+    assert chat.faces[0].endswith("word…")
+    assert len(chat.faces[0]) <= 1501
+
+
+async def test_typing_goes_on_until_the_reply_is_out(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        _, held = await write(house, "")
+        await chat.until(lambda: chat.typed >= 3)
+        held.go.set()
+        await house.until_sent(1)
+        await asyncio.sleep(0)
+        typed = chat.typed
+        await house.ask("again", channel="other")
+        await house.until_sent(1, "other")
+    assert chat.typed <= typed + 10, "nobody types for ever"
+
+
+async def test_long_work_shows_one_status_with_a_button(house: House, chat: ShowingConnector) -> None:
+    house.pace = replace(house.pace, status=0.0)
+    async with watched(house):
+        message, held = await write(house, "")
+        await chat.until(lambda: bool(chat.faces))
+        assert chat.faces[0] == "Thinking… 0:00"
+        assert [button.id for button in chat.buttons] == [f"stop.{message}"]
+        assert len(chat.chat) == 1
+        held.go.set()
+        await house.until_sent(1)
+    assert len(chat.chat) == 1, "the status gave way"
+
+
+async def test_a_turn_that_is_stopped_leaves_its_notice_alone(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+        await house.inbox.stop(ROOM, "ann")
+        await house.until_sent(1)
+    assert list(chat.chat.values()) == [notices.STOPPED]
+
+
+async def test_no_change_overtakes_the_answer(house: House, chat: ShowingConnector) -> None:
+    """A change that is on its way to the platform when the turn ends arrives before the answer is sent."""
+    async with watched(house):
+        message, held = await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+        slow = chat.slow = Held()
+        presence = house.presence
+        assert presence is not None
+        showing = next(iter(presence._showings.values()))
+        showing.wrote(0, "A long story, changed")
+        await slow.until_begun()
+        held.go.set()
+        await house.until_status(message, MessageStatus.ANSWERED)
+        for _ in range(20):  # long enough for a delivery that would not wait
+            await house.store.read(lambda tx: tx.drafts.open(1))
+            await house.store.write(lambda tx: tx.drafts.prune(0, 1))
+        assert chat.sent == []
+        slow.go.set()
+        await house.until_sent(1)
+    assert list(chat.chat.values()) == ["A long story and the rest."]
+
+
+@pytest.mark.parametrize("uncertain", [False, True])
+async def test_a_draft_that_cannot_be_shown_is_nobodys_loss(
+    house: House, chat: ShowingConnector, *, uncertain: bool
+) -> None:
+    chat.refusals.append(SendError("no", uncertain=uncertain))
+    async with watched(house):
+        _, held = await write(house, "A long story")
+        await chat.until(lambda: not chat.refusals)
+        held.go.set()
+        await house.until_sent(1)
+    assert (chat.faces, list(chat.chat.values())) == ([], ["A long story and the rest."])
+
+
+async def test_a_platform_that_wants_a_rest_gets_it(house: House, chat: ShowingConnector) -> None:
+    chat.refusals.append(SendError("slow down", retry_after=0.05))
+    async with watched(house):
+        _, held = await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+        held.go.set()
+        await house.until_sent(1)
+    assert list(chat.chat.values()) == ["A long story and the rest."]
+
+
+async def test_a_crash_midway_ends_in_one_complete_message(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+    await house.restart()  # the model is asked again, and says something else
+    async with watched(house):
+        await house.until_sent(1)
+    assert list(chat.chat.values()) == ["Re: Hello"]
+
+
+async def test_what_a_dead_process_left_is_cleared_away(house: House, chat: ShowingConnector) -> None:
+    chat.chat["d9"] = "half a sent"
+    left = Draft("turn-of-old", "draft", ROOM, DraftState.SHOWN, "d9", 0)
+    await house.store.write(lambda tx: tx.drafts.add(left))
+    async with watched(house):
+        await chat.until(lambda: not chat.chat)
+
+        async def cleared() -> bool | None:
+            return True if not await house.store.read(lambda tx: tx.drafts.open(9)) else None
+
+        await house.until(cleared)
+
+
+async def test_a_draft_goes_when_no_reply_takes_its_place(house: House, chat: ShowingConnector) -> None:
+    async with watched(house):
+        _, held = await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+        chat.script.append(SendError("too rude", permanent=True))
+        held.go.set()
+        await house.until_idle()
+        assert [one.state.value for one in await house.deliveries()] == ["failed"]
+
+
+async def test_the_web_is_left_alone(database: Database) -> None:
+    chat = ShowingConnector()
+    chat.capabilities = Capabilities(whole=True)
+    async with open_house(database, connector=chat) as house, watched(house):
+        _, held = await write(house, "A long story")
+        held.go.set()
+        await house.until_sent(1)
+    assert chat.faces == []

@@ -1,0 +1,185 @@
+"""People over HTTP and on the command line: listed, given roles, let in, turned away; who may do which."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click import Command
+from click.testing import CliRunner, Result
+
+from arvis.agents import pairing
+from arvis.cli import pair as pair_command
+from arvis.cli import people as people_command
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.ports.store import Transaction
+from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, running_site
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(tmp_path, real_insights=True) as site:
+        (tmp_path / "address").write_text(site.url, encoding="utf-8")
+        (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
+        yield site
+
+
+async def seen(site: Site, user: str, role: PrincipalRole | None = None, platform: str = "chat") -> str:
+    def script(tx: Transaction) -> str:
+        return tx.principals.seen(platform, user, user.title(), role, site.clock.now()).id
+
+    return await site.store.write(script)
+
+
+async def asks(site: Site, user: str, number: int) -> str:
+    """Write as a stranger; the code."""
+    code = pairing.new_code(lambda _bits: number)
+    message = IncomingMessage(Address("chat", "main", user), "e", Sender(user, user.title()), "hi", is_direct=True)
+    assert await site.store.write(pairing.offer_pairing, message, site.clock.now(), code) is not None
+    return code
+
+
+async def names(site: Site, query: str = "") -> list[str]:
+    page = (await site.call("GET", f"/api/people?platform=chat&{query}")).json()
+    return sorted(each["name"] for each in page["items"])
+
+
+async def change(site: Site, person: str, key: str = DAEMON_KEY, **body: Any) -> Answer:
+    return await site.call("PATCH", f"/api/people/{person}", key=key, json=body)
+
+
+async def test_people_are_listed_by_what_they_are(site: Site) -> None:
+    for user in ("ann", "bob", "boss"):
+        await seen(site, user)
+    await seen(site, "former", PrincipalRole.OWNER)
+    await change(site, await seen(site, "ann"), role="operator", paired=True)
+    assert await names(site) == ["Ann", "Bob", "Boss", "Former"]
+    assert [await names(site, f"role={role}") for role in ("operator", "member", "blocked")] == [
+        ["Ann"],
+        ["Bob", "Former"],
+        [],
+    ]
+    assert [await names(site, f"paired={paired}") for paired in ("true", "false")] == [
+        ["Ann"],
+        ["Bob", "Boss", "Former"],
+    ]
+    assert [await names(site, f"q={text}") for text in ("BO", "%", "ann")] == [["Bob", "Boss"], [], ["Ann"]]
+    first = (await site.call("GET", "/api/people?platform=chat&limit=3")).json()
+    rest = (await site.call("GET", f"/api/people?platform=chat&limit=3&cursor={first['nextCursor']}")).json()
+    assert (len(first["items"]), len(rest["items"]), rest["nextCursor"]) == (3, 1, None)
+
+
+async def test_what_was_changed_is_shown_with_who_did_it(site: Site) -> None:
+    ann = await seen(site, "ann")
+    assert (await site.call("GET", f"/api/people/{ann}")).json()["changes"] == []
+    changed = (await change(site, ann, role="blocked")).json()
+    assert (changed["role"], changed["paired"]) == ("blocked", False)
+    owner = (await site.call("GET", "/api/people?platform=web")).json()["items"][0]
+    assert [(each["role"], each["by"]) for each in changed["changes"]] == [("blocked", owner["id"]), ("member", None)]
+    assert owner["role"] == "owner"
+
+
+@pytest.mark.parametrize(
+    ("user", "body", "status"),
+    [
+        ("boss", {"role": "blocked"}, 409),
+        ("ann", {"role": "owner"}, 422),
+        ("ann", {"role": "king"}, 422),
+        ("ann", {"paired": "yes"}, 422),
+        ("ann", {"role": "blocked", "paired": True}, 422),
+    ],
+)
+async def test_what_cannot_be_changed(site: Site, user: str, body: dict[str, Any], status: int) -> None:
+    assert (await change(site, await seen(site, user), **body)).status == status
+
+
+async def test_over_the_web_the_key_says_who_operates(site: Site) -> None:
+    visitor = await seen(site, "visitor", platform="web")
+    assert (await change(site, visitor, role="operator")).status == 422
+    assert (await change(site, visitor, role="blocked")).json()["role"] == "blocked"
+    owner = await seen(site, "owner", platform="web")
+    assert (await change(site, owner, role="blocked")).status == 409
+    assert (await site.call("GET", "/api/people/nobody")).status == 404
+
+
+async def test_who_may_do_what(site: Site) -> None:
+    ann = await seen(site, "ann")
+    code = await asks(site, "stranger", 1)
+    routes = [
+        ("GET", "/api/people", None),
+        ("GET", "/api/pairings", None),
+        ("POST", "/api/pairings/reject", {"code": code}),
+        ("PATCH", f"/api/people/{ann}", {"role": "member"}),
+    ]
+    allowed = {CHAT_KEY: 0, VIEWER_KEY: 2, OPERATOR_KEY: 3, DAEMON_KEY: 4}
+    for key, number in allowed.items():
+        answers = [await site.call(method, path, key=key, json=body) for method, path, body in routes]
+        assert [answer.status != 403 for answer in answers] == [place < number for place in range(4)]
+
+
+async def test_a_stranger_is_let_in_by_an_operator(site: Site) -> None:
+    code = await asks(site, "stranger", 3)
+    listed = (await site.call("GET", "/api/pairings")).json()["items"]
+    assert [(each["userName"], each["connector"], each["status"]) for each in listed] == [
+        ("Stranger", "main", "pending")
+    ]
+    approved = await site.call("POST", "/api/pairings/approve", key=OPERATOR_KEY, json={"code": code.lower()})
+    assert (approved.status, approved.json()["paired"], approved.json()["role"]) == (200, True, "member")
+    assert (await site.call("GET", "/api/pairings")).json()["items"] == []
+    everybody = (await site.call("GET", "/api/pairings?pending=false")).json()["items"]
+    assert [each["status"] for each in everybody] == ["approved"]
+    again = await site.call("POST", "/api/pairings/approve", json={"code": code})
+    assert (again.status, again.code) == (404, "wrong_code")
+
+
+async def test_wrong_codes_are_counted(site: Site) -> None:
+    for _ in range(pairing.MOST_TRIES):
+        assert (await site.call("POST", "/api/pairings/approve", json={"code": "nothing"})).status == 404
+    code = await asks(site, "stranger", 4)
+    assert (await site.call("POST", "/api/pairings/approve", json={"code": code})).status == 429
+    asked = (await site.call("GET", "/api/pairings")).json()["items"][0]["id"]
+    assert (await site.call("POST", "/api/pairings/reject", json={"id": asked})).json()["status"] == "rejected"
+    assert (await site.call("POST", "/api/pairings/reject", json={"id": asked})).status == 404
+    for body in ({}, {"id": asked, "code": code}, {"code": 5}):
+        assert (await site.call("POST", "/api/pairings/reject", json=body)).status == 422
+
+
+async def run(folder: Path, command: Command, *arguments: str) -> Result:
+    return await asyncio.to_thread(CliRunner().invoke, command, [*arguments, "--data", str(folder)])
+
+
+async def out(folder: Path, command: Command, *arguments: str) -> str:
+    done = await run(folder, command, *arguments)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done.stdout
+
+
+async def test_on_the_command_line(site: Site, tmp_path: Path) -> None:
+    pair, people = pair_command.pair, people_command.people
+    assert await out(tmp_path, pair, "list") == "Nobody asks to be let in.\n"
+    codes = [await asks(site, user, number) for number, user in enumerate(("ann", "bob"), 5)]
+    header, newest, _ = (await out(tmp_path, pair, "list")).splitlines()
+    assert (header.split()[0], newest.split()[-2:]) == ("ID", ["Bob", "bob"])
+    assert await out(tmp_path, pair, "approve", codes[0]) == "Ann (chat:ann) is let in, and told so.\n"
+    assert await out(tmp_path, pair, "reject", codes[1]) == "Bob (chat:bob) is turned away.\n"
+    assert "rejected" in await out(tmp_path, pair, "list", "--all")
+    assert (await run(tmp_path, pair, "approve", codes[0])).exit_code == 1
+    assert (await run(tmp_path, pair, "reject")).exit_code == 2
+
+    assert "Ann" in await out(tmp_path, people, "list", "--platform", "chat", "--paired")
+    steps = [
+        (("role", "chat:ann", "operator"), "is operator now"),
+        (("block", "chat:ann"), "is blocked"),
+        (("unblock", "chat:ann"), "is blocked no more"),
+        (("pair", "chat:ann"), "is paired"),
+        (("unpair", "chat:ann"), "is paired no more"),
+    ]
+    for arguments, words in steps:
+        assert await out(tmp_path, people, *arguments) == f"Ann (chat:ann) {words}.\n"
+    shown = (await out(tmp_path, people, "show", "chat:ann")).splitlines()
+    assert "role       member" in shown
+    assert len(shown) > 10
+    assert (await run(tmp_path, people, "show", "chat:nobody")).exit_code == 1

@@ -1,0 +1,57 @@
+"""Where the owners want to be told what goes wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arvis.config import Config, load
+from arvis.domain.errors import ConfigError
+from arvis.domain.messages import Address
+
+BOTS = "connectors: {slack: [{name: main}], discord: [{name: a}, {name: b}]}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def read(folder: Path, notify: str) -> Config:
+    file = folder / "config.yaml"
+    file.write_text(f"owners: {{slack: [U1], notify: '{notify}'}}\n{BOTS}\n", encoding="utf-8")
+    return load(file, None, {})
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ("", None),
+        ("slack:C1", Address("slack", "main", "C1")),
+        ("slack/other:C1", Address("slack", "other", "C1")),
+        ("discord/b:1:2", Address("discord", "b", "1:2")),
+        ("telegram:-1001", Address("telegram", "main", "-1001")),
+        ("web:dashboard-agent-helper", Address("web", "web", "dashboard-agent-helper")),
+    ],
+)
+def test_a_place_is_named_by_platform_bot_and_channel(folder: Path, written: str, place: Address | None) -> None:
+    config = read(folder, written)
+    assert config.notify == place
+    assert config.owners["slack"] == ("U1",)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("C1", "must name one place"),
+        ("slack:", "must name one place"),
+        ("slack:C1, slack:C2", "must name one place"),
+        ("discord:1", "does not say which bot of discord"),
+    ],
+)
+def test_what_names_no_place_is_refused_with_the_key(folder: Path, written: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        read(folder, written)
+    assert "owners.notify" in refused.value.what
+    assert refused.value.fix.startswith("Write ")
