@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 
+from bench.bare_install import settings_without_extras
 from bench.controls import interpreter_start
 from bench.model import Model, running_model
 from bench.people import chat
@@ -119,10 +120,11 @@ async def _wait_of(here: Chats, person: str, model: Model, messages: int) -> flo
 async def _daemon(
     folder: Path, chats: Mapping[str, Chats], *, owners: Sequence[str] = ("ann",)
 ) -> AsyncIterator[tuple[Daemon, Model]]:
-    """One that is not started yet, with a bot on each platform and a model of the OpenAI kind."""
+    """One of the default install that is not started yet, with a bot on each platform and a model of the OpenAI kind."""
     settle_in(folder, chats, AGENT, owners=owners)
     async with running_model() as model:
-        daemon = Daemon(folder, settings={"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url})
+        account = {"OPENAI_API_KEY": "sk-bench", "OPENAI_BASE_URL": model.base_url}
+        daemon = Daemon(folder, settings={**account, **settings_without_extras(folder)})
         try:
             yield daemon, model
         finally:

@@ -59,6 +59,9 @@ ALTER TABLE attachments ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ALTER TABLE attachments ADD COLUMN content TEXT NOT NULL DEFAULT '';
 ALTER TABLE attachments ADD COLUMN problem TEXT NOT NULL DEFAULT '';
 
+-- The names of a message's files on one line, for whoever reads it later as part of a conversation.
+ALTER TABLE messages ADD COLUMN files TEXT NOT NULL DEFAULT '';
+
 -- Since when an owner vouches for this person (NULL: nobody does).
 ALTER TABLE principals ADD COLUMN paired_at INTEGER;
 

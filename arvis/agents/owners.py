@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 
-from arvis.agents.saying import deliver, notice
+from arvis.agents.saying import notice, say_in
 from arvis.domain.jobs import Failed, Job, JobKind, Priority
-from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
+from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
 from arvis.ports.store import Transaction
 
 HOUR_MS = 3_600_000
@@ -52,7 +52,7 @@ def tell_owner(
         return False
     talked, chosen = tx.messages.get(tx.settings.get(_PLACE) or ""), _chosen(tx)
     if chosen is not None and not _same_bot(chosen, unless):
-        _say_in(tx, chosen, text, now)
+        say_in(tx, chosen, text, priority=Priority.BACKGROUND, now=now)
     elif talked is not None and not _same_bot(talked.address, unless):
         notice(tx, like=talked, text=text, priority=Priority.BACKGROUND, now=now)
     else:
@@ -96,24 +96,3 @@ def _same_bot(place: Address, other: Address | None) -> bool:
     if other is None or (place.platform, place.connector) != (other.platform, other.connector):
         return False
     return not other.channel or place.channel == other.channel
-
-
-def _say_in(tx: Transaction, address: Address, text: str, now: int) -> None:
-    """A word of the daemon in a place where nobody need have talked: it belongs to no conversation."""
-    said = StoredMessage(
-        id=tx.new_id(),
-        conversation_id=None,
-        role=Role.NOTICE,
-        content=text,
-        tokens=0,
-        status=MessageStatus.ANSWERED,
-        address=address,
-        principal_id=None,
-        user_name="",
-        agent_id=None,
-        execution_id=None,
-        turn=None,
-        created_at=now,
-    )
-    tx.messages.add(said)
-    deliver(tx, said, agent=None, answers=(), priority=Priority.BACKGROUND, now=now)

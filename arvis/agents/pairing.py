@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from arvis.agents.people import keep_change
-from arvis.agents.saying import deliver
+from arvis.agents.saying import say_in
 from arvis.domain.jobs import Priority
-from arvis.domain.messages import IncomingMessage, MessageStatus, Principal, PrincipalRole, Role, StoredMessage
+from arvis.domain.messages import IncomingMessage, Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
 from arvis.ports.store import Transaction
 
@@ -130,7 +130,7 @@ def approve(tx: Transaction, code: str, by: str, now: int) -> Paired | WrongCode
     tx.pairings.settle(pairing.id, PairingStatus.APPROVED, by, now)
     known = tx.principals.seen(pairing.address.platform, pairing.user_id, pairing.user_name, None, now)
     tx.principals.pair(known.id, now)
-    _tell(tx, pairing, WELCOME, now)
+    say_in(tx, pairing.address, WELCOME, priority=Priority.MESSAGE, now=now)
     return Paired(keep_change(tx, known, by, now))
 
 
@@ -171,24 +171,3 @@ def as_entered(text: str) -> str:
 
 def _hash(code: str) -> str:
     return hashlib.sha256(f"arvis pairing {code}".encode()).hexdigest()
-
-
-def _tell(tx: Transaction, pairing: Pairing, text: str, now: int) -> None:
-    """Said outside of any conversation: there has been none."""
-    said = StoredMessage(
-        id=tx.new_id(),
-        conversation_id=None,
-        role=Role.NOTICE,
-        content=text,
-        tokens=0,
-        status=MessageStatus.ANSWERED,
-        address=pairing.address,
-        principal_id=None,
-        user_name="",
-        agent_id=None,
-        execution_id=None,
-        turn=None,
-        created_at=now,
-    )
-    tx.messages.add(said)
-    deliver(tx, said, agent=None, answers=(), priority=Priority.MESSAGE, now=now)

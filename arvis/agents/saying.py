@@ -13,6 +13,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import (
+    Address,
     Button,
     ButtonStyle,
     Delivery,
@@ -109,6 +110,27 @@ def notice(
     agent = tx.agents.get(said.agent_id or "")
     deliver(tx, said, agent=agent, answers=answers, priority=priority, now=now, buttons=buttons)
     return said
+
+
+def say_in(tx: Transaction, address: Address, text: str, *, priority: int, now: int) -> None:
+    """A word of the daemon in a place where nobody need have talked: it belongs to no conversation."""
+    said = StoredMessage(
+        id=tx.new_id(),
+        conversation_id=None,
+        role=Role.NOTICE,
+        content=text,
+        tokens=0,
+        status=MessageStatus.ANSWERED,
+        address=address,
+        principal_id=None,
+        user_name="",
+        agent_id=None,
+        execution_id=None,
+        turn=None,
+        created_at=now,
+    )
+    tx.messages.add(said)
+    deliver(tx, said, agent=None, answers=(), priority=priority, now=now)
 
 
 def deliver(

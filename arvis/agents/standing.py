@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arvis.context import Overheard
 from arvis.domain.agent_rules import MOST_OBSERVED
@@ -82,12 +82,13 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     # What another agent asks for stands for itself (behaviour 1.9).
     alone = "task" in execution.state
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
-    read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now)
+    history = [] if alone else tx.messages.history(conversation.id, HISTORY_ROWS)
+    read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
     return Standing(
         agent=agent,
         current=asked.current,
         conversation=conversation,
-        history=[] if alone else tx.messages.history(conversation.id, HISTORY_ROWS),
+        history=history,
         summaries=[] if alone else tx.compactions.summaries(conversation.id, SUMMARIES),
         recall=recall(
             tx,
@@ -108,8 +109,11 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     )
 
 
-def _overheard(tx: Transaction, place: Address, now: int) -> list[Overheard]:
-    found = tx.observed.newest(place, now - OBSERVED_MS, MOST_OBSERVED)
+def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:
+    """What a thread `begins` with is what was said in its channel."""
+    places = [replace(place, thread=""), place] if begins and place.thread else [place]
+    found = [each for where in places for each in tx.observed.newest(where, now - OBSERVED_MS, MOST_OBSERVED)]
+    found = found[-MOST_OBSERVED:]
     people = {user_id: tx.principals.find(place.platform, user_id) for user_id in {each.user_id for each in found}}
     return [
         Overheard(person.id if (person := people[each.user_id]) else each.user_id, each.user_name, each.content)

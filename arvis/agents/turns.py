@@ -34,7 +34,7 @@ from arvis.domain.messages import (
     Sender,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN, Taint
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
@@ -210,6 +210,8 @@ def _user_message(
         route=route,
         platform_ref=incoming.platform_ref,
         album=incoming.album,
+        # Who passes words on does not say them: they bind the asker to nothing.
+        taint=frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN,
     )
 
 

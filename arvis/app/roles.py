@@ -83,6 +83,7 @@ async def _work(base: Base, flow: MessageFlow, bots: Bots, presence: Presence, u
         bus=base.bus,
         lateness=Lateness(after=rules.late_after, late=rules.late),
         release=presence.release,
+        rests=presence.rests,
     )
     handlers: dict[JobKind, Handler] = {
         JobKind.MESSAGE: flow,

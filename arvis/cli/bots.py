@@ -32,60 +32,36 @@ _PATIENCE = 40.0
 _LONGEST_NUMBER = 9
 
 
-class _BotName(click.ParamType[tuple[str, str]]):
+def _bot_name(text: str) -> tuple[str, str]:
     """`discord/helper`, or `discord` for the bot called main."""
-
-    name = "bot"
-
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        platform, _, name = str(value).partition("/")
-        if not platform:
-            self.fail("must be PLATFORM or PLATFORM/NAME, such as discord/helper", param, ctx)
-        return platform, name or "main"
+    platform, _, name = text.partition("/")
+    if not platform:
+        raise click.BadParameter("must be PLATFORM or PLATFORM/NAME, such as discord/helper")
+    return platform, name or "main"
 
 
-class _Pair(click.ParamType[tuple[str, str]]):
-    """`KEY=VALUE`."""
-
-    name = "pair"
-
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        key, equals, text = str(value).partition("=")
-        if not key or not equals:
-            self.fail("must be KEY=VALUE", param, ctx)
-        return key, text
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise click.BadParameter("must be KEY=VALUE")
+    return key, value
 
 
-_bot = click.argument("bot", type=_BotName(), metavar="BOT")
+_bot = click.argument("bot", type=_bot_name, metavar="BOT")
 
 
 def _settings_options(command: Any) -> Any:
     """What `add` and `set` take."""
-    pair = _Pair()
     options = (
         click.option(
-            "--set", "settings", type=pair, multiple=True, metavar="KEY=VALUE", help="A setting; text or JSON."
+            "--set", "settings", type=_pair, multiple=True, metavar="KEY=VALUE", help="A setting; text or JSON."
         ),
         click.option("--secret", "asked", multiple=True, metavar="KEY", help="A secret that is asked for."),
         click.option(
-            "--secret-env", "variables", type=pair, multiple=True, metavar="KEY=NAME", help="A secret of a variable."
+            "--secret-env", "variables", type=_pair, multiple=True, metavar="KEY=NAME", help="A secret of a variable."
         ),
         click.option(
-            "--secret-file", "files", type=pair, multiple=True, metavar="KEY=PATH", help="A secret of a file."
+            "--secret-file", "files", type=_pair, multiple=True, metavar="KEY=PATH", help="A secret of a file."
         ),
     )
     for option in reversed(options):

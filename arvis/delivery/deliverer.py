@@ -6,10 +6,13 @@ parts that are on record (`shipment.py`), so that an interrupted send is never r
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from arvis.delivery import failures, records
+from arvis.delivery import drafts, failures, records
+from arvis.delivery.finding import found as found_draft
 from arvis.delivery.lateness import Lateness, Timing, marked
+from arvis.delivery.rests import Rests
 from arvis.delivery.shipment import Interrupted, Shipment
 from arvis.domain.events import DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
@@ -29,6 +32,8 @@ FIRST_LOOK, LAST_LOOK = 5.0, 60.0
 NO_BOT_MS = 3_600_000
 #: Milliseconds after which a place that was shut is tried once more, if nobody said that it is back.
 SHUT_MS = 3_600_000
+#: Characters that are divided at once.
+_SHORT = 1_000
 
 OfAddress = Callable[[Address], Connector | None]
 
@@ -39,7 +44,7 @@ async def _nothing_shown(_: str) -> None:
 
 class Deliverer:
     """`Handler` for jobs of kind `deliver`. `connector_of` gives the bot of an address, or None while it is not here;
-    `release` makes whoever shows the draft of a turn leave it alone."""
+    `release` makes whoever shows the draft of a turn leave it alone; `rests` is shared with them."""
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class Deliverer:
         bus: Bus,
         lateness: Lateness | None = None,
         release: Callable[[str], Awaitable[None]] = _nothing_shown,
+        rests: Rests | None = None,
     ) -> None:
         self._store = store
         self._connector_of = connector_of
@@ -57,6 +63,7 @@ class Deliverer:
         self._bus = bus
         self._lateness = lateness or Lateness()
         self._release = release
+        self._rests = rests or Rests(clock=clock)
         self._since = clock.now()
 
     async def run(self, job: Job) -> Verdict:
@@ -67,6 +74,8 @@ class Deliverer:
             return self._wait_for_bot(delivery)
         if connector.capabilities.whole:
             return await self._send_whole(connector, job, delivery)
+        if rest := self._rests.left(delivery.address):
+            return NotBefore(rest + ROUNDING, "rate_limit")
         found = await self._store.read(records.look, delivery)
         if found.place is not None and (verdict := await self._shut_out(job, delivery, found.place)) is not None:
             return verdict
@@ -104,15 +113,27 @@ class Deliverer:
             case Timing.LATE:
                 if rest := self._lateness.rest(delivery.address, self._clock.now()):
                     return NotBefore(rest + ROUNDING, "pace")
-                return await self._begin(connector, job, delivery, connector.plan(marked(delivery)))
+                return await self._begin(connector, job, delivery, await _planned(connector, marked(delivery)))
             case Timing.IN_TIME:
-                return await self._begin(connector, job, delivery, connector.plan(delivery))
+                return await self._begin(connector, job, delivery, await _planned(connector, delivery))
 
     async def _begin(self, connector: Connector, job: Job, delivery: Delivery, pieces: Sequence[Piece]) -> Verdict:
         if delivery.execution_id is not None:
             await self._release(delivery.execution_id)
+            try:
+                await self._find_draft(connector, delivery.execution_id)
+            except SendError as error:
+                return self._put_off(error, delivery)
         first, *behind = await self._store.write(records.begin, job, delivery, pieces, self._clock.now())
         return await self._ship(connector, job, first, behind, begun=True)
+
+    async def _find_draft(self, connector: Connector, execution_id: str) -> None:
+        """One that was shown by a process that died before it was on record, so that the answer takes its place, too."""
+        draft = await self._store.read(drafts.of_turn, execution_id)
+        if draft is not None and draft.platform_id is None:
+            draft = await found_draft(connector, draft)
+            if draft.platform_id is not None:
+                await self._store.write(drafts.shown, draft, draft.platform_id, self._clock.now())
 
     async def _send_rest(self, connector: Connector, job: Job, parts: Sequence[Part]) -> Verdict:
         left = [part for part in parts if part.state is not PartState.SENT]
@@ -164,6 +185,11 @@ class Deliverer:
             await self._store.write(records.follow, job, part.delivery, error.moved_to, now, part=part)
             return Settled()
         await self._store.write(records.unsent, job, part, str(error) if error.gone else None, now)
+        return self._put_off(error, part.delivery)
+
+    def _put_off(self, error: SendError, delivery: Delivery) -> Verdict:
+        if error.retry_after is not None and not error.permanent:
+            self._rests.note(delivery.address, error.retry_after)
         return _verdict(error)
 
     # -- ends ------------------------------------------------------------------------------------------------
@@ -177,6 +203,13 @@ class Deliverer:
 
     def _tell(self, delivery: Delivery, state: DeliveryState | None = None) -> None:
         self._bus.publish(DeliverySettled(delivery.address, delivery.execution_id, state or delivery.state))
+
+
+async def _planned(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
+    """A long text may take seconds to divide: beside the event loop."""
+    if len(delivery.content) <= _SHORT:
+        return connector.plan(delivery)
+    return await asyncio.to_thread(connector.plan, delivery)
 
 
 def _verdict(error: SendError) -> Verdict:

@@ -33,6 +33,15 @@ def open_draft(tx: Transaction, execution_id: str, address: Address, now: int) -
     return Opened(known, known.platform_id)
 
 
+def may_stand(tx: Transaction, address: Address) -> bool:
+    """Not before an earlier answer, which would stand below it."""
+    return tx.jobs.head_of_lane(address.lane) is None
+
+
+def of_turn(tx: Transaction, execution_id: str) -> Draft | None:
+    return tx.drafts.get(execution_id)
+
+
 def shown(tx: Transaction, draft: Draft, platform_id: str | None, now: int) -> None:
     tx.drafts.put(draft.execution_id, DraftState.SHOWN, platform_id=platform_id, now=now)
 

@@ -14,6 +14,8 @@ from typing import Any
 import structlog
 
 from arvis.delivery import drafts
+from arvis.delivery.finding import found
+from arvis.delivery.rests import Rests
 from arvis.delivery.showing import Pace, Showing
 from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliverySettled, Delta, StatusChanged, TypingRequested
@@ -45,7 +47,8 @@ _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
 
 class Presence:
-    """`run` clears away what an earlier process left, and listens until cancelled. `release` is for the deliverer."""
+    """`run` clears away what an earlier process left, and listens until cancelled. `release` and `rests` are for the
+    deliverer, too."""
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class Presence:
         self._connector_of = connector_of
         self._clock = clock
         self._pace = pace or Pace()
+        self.rests = Rests(clock=clock)
         self._typing: dict[Address, asyncio.Task[None]] = {}
         #: The turns at work in a place, by their messages.
         self._at_work: dict[Address, set[str]] = {}
@@ -179,6 +183,7 @@ class Presence:
             message_id=message_id,
             execution_id=execution_id,
             pace=self._pace,
+            rests=self.rests,
         )
         self._showings[message_id] = showing
         self._remember(execution_id)
@@ -211,9 +216,10 @@ class Presence:
 
     async def _remove(self, draft: Draft) -> None:
         connector = self._connector_of(draft.address)
-        if draft.platform_id is not None and isinstance(connector, ShowsDrafts):
-            with contextlib.suppress(SendError):  # it can stay: there is no answer that it could be taken for
-                await connector.remove_draft(draft.address, draft.platform_id)
+        with contextlib.suppress(SendError):  # it can stay: there is no answer that it could be taken for
+            platform_id = (await found(connector, draft)).platform_id
+            if platform_id is not None and isinstance(connector, ShowsDrafts):
+                await connector.remove_draft(draft.address, platform_id)
         await self._store.write(drafts.gone, draft, self._clock.now())
 
     # -- typing ------------------------------------------------------------------------------------------------

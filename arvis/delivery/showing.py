@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass
 
 from arvis.delivery import drafts
+from arvis.delivery.rests import Rests
 from arvis.domain.messages import Address, Button, ButtonStyle
 from arvis.domain.platforms import Draft
 from arvis.ports.clock import Clock
@@ -52,6 +53,7 @@ class Showing:
         message_id: str,
         execution_id: str,
         pace: Pace,
+        rests: Rests,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -59,11 +61,11 @@ class Showing:
         self._address = address
         self._message_id = message_id
         self._pace = pace
+        self._rests = rests
         self.execution_id = execution_id
         self._text = ""
         self._began = clock.monotonic()
         self._changed_at = 0.0
-        self._rest_until = 0.0
         self._face: Face | None = None
         self._draft: Draft | None = None
         self._platform_id: str | None = None
@@ -104,6 +106,8 @@ class Showing:
             return False
         if face is None or face == self._face:
             return True
+        if self._draft is None and not await self._store.read(drafts.may_stand, self._address):
+            return True
         try:
             await self._put(face)
         except SendError as error:
@@ -113,7 +117,7 @@ class Showing:
 
     async def _due(self) -> Face | None:
         now = self._clock.monotonic()
-        if now < self._rest_until:
+        if self._rests.left(self._address):
             return None
         age, rested = now - self._began, now - self._changed_at
         text = self._text.strip()
@@ -154,7 +158,7 @@ class Showing:
     async def _failed(self, error: SendError) -> bool:
         """A platform that asks for a rest gets it; whatever else goes wrong, the answer does not need this."""
         if error.retry_after is not None and not error.permanent:
-            self._rest_until = self._clock.monotonic() + error.retry_after
+            self._rests.note(self._address, error.retry_after)
             return True
         if self._draft is not None and not self._recorded and not error.uncertain:
             await self._store.write(drafts.gone, self._draft, self._clock.now())

@@ -145,7 +145,7 @@ class IncomingMessage:
     `addressed`: by a mention, a reply to the bot or a command; whether the message is for the bot is then decided by
     `respond`, and what is not for it may be observed, the newest `observe` of a place. `platform_ref` is the platform's own
     id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
-    says how far the bot has read once this is committed."""
+    says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said."""
 
     address: Address
     event_id: str
@@ -162,6 +162,7 @@ class IncomingMessage:
     sent_at: int | None = None
     album: str | None = None
     position: FeedPosition | None = None
+    forwarded: bool = False
 
 
 class Role(StrEnum):

@@ -5,7 +5,7 @@ Scripts. The same event again creates nothing. No model is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,14 +28,14 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.platforms import ObservedMessage
-from arvis.inbox.albums import ALBUM_MS, join_album
-from arvis.inbox.rules import InboxRules
+from arvis.inbox.albums import ALBUM_MS, belongs_to_album, join_album
+from arvis.inbox.rules import LONGEST_OBSERVED, InboxRules
 from arvis.ports.inbox import Received
 from arvis.ports.store import Transaction
-from arvis.routing import NOT_ADDRESSED, Refused, Routed
+from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed
 
-#: Observed text is cut here, in characters: nobody asked for it.
-_LONGEST_OBSERVED = 2_000
+#: More than people send at once; a program might.
+_MOST_FILES = 50
 _TOO_OLD = "too_old"
 _BOT_TALK = "bot_talk"
 #: Of what nobody answers so much is kept, in characters: strangers fill no disk.
@@ -67,6 +67,10 @@ def take(
     """`uploads` are the files whose bytes came along; `code` is for a stranger who may ask to be paired."""
     if (known := _known(tx, message)) is not None:
         return Taken(known)
+    if message.address.platform != WEB:
+        tx.places.clear(message.address)  # whoever is heard there can be answered there
+    if belongs_to_album(tx, message):
+        message = replace(message, addressed=True)
     match router.route(tx, message):
         case Routed() as routed:
             return _take_on(tx, routed, uploads, rules, now)
@@ -95,7 +99,7 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
         return Taken(_expire(tx, routed, now))
     if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
         return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
-    files = [*uploads, *(_waiting(file) for file in message.files)]
+    files = [*uploads, *_waiting(message.files)]
     spoken = commands.parse(message.content)
     if spoken is not None and not files:
         return _obey(tx, routed, spoken, rules.zone, now)
@@ -122,7 +126,15 @@ def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: in
     return Received(accepted.id, MessageStatus.ACCEPTED, routed.reason)
 
 
-def _waiting(file: FileRef) -> Attachment:
+def _waiting(files: Sequence[FileRef]) -> Iterator[Attachment]:
+    """To be fetched, as many as one message may have; that there are more is told."""
+    yield from map(_to_fetch, files[:_MOST_FILES])
+    if (more := len(files) - _MOST_FILES) > 0:
+        problem = f"of one message {_MOST_FILES} files are read at most"
+        yield Attachment(f"{more} more files", "", 0, "", FileState.FAILED, FileKind.OTHER, problem=problem)
+
+
+def _to_fetch(file: FileRef) -> Attachment:
     return Attachment(
         filename=file.filename,
         content_type=file.content_type,
@@ -177,7 +189,7 @@ def _observe(tx: Transaction, message: IncomingMessage, refused: Refused, now: i
             platform_ref=message.platform_ref,
             user_id=message.sender.user_id,
             user_name=message.sender.name,
-            content=text[:_LONGEST_OBSERVED],
+            content=text[:LONGEST_OBSERVED],
             created_at=message.sent_at or now,
         )
         tx.observed.add(seen, refused.observe)

@@ -15,6 +15,17 @@ from arvis.ports.store import Transaction
 ALBUM_MS = 1_500
 
 
+def belongs_to_album(tx: Transaction, message: IncomingMessage) -> bool:
+    """Whether this is a further part of what the same person has asked already: only one part of an album carries the
+    words that address the bot."""
+    if message.album is None:
+        return False
+    known = tx.incoming.by_album(message.address, message.album)
+    asked = known is not None and known.execution_id is not None
+    principal = tx.principals.get(known.principal_id or "") if known is not None and asked else None
+    return principal is not None and principal.user_id == message.sender.user_id
+
+
 def join_album(tx: Transaction, message: IncomingMessage, files: Sequence[Attachment], now: int) -> Received | None:
     """Make this event part of the message that it belongs to; None when there is none, or its turn has begun: then it is a
     message of its own."""

@@ -14,8 +14,9 @@ from arvis.agents.turns import CancelledTurn
 from arvis.conversations import estimate_tokens
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import JobStatus
-from arvis.domain.messages import FINAL_STATUSES, Address, StoredMessage
+from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, PrincipalRole, StoredMessage
 from arvis.domain.platforms import MessageDeletion, MessageEdit
+from arvis.inbox.rules import LONGEST_OBSERVED
 from arvis.ports.platforms import SeenEvent
 from arvis.ports.store import Transaction
 
@@ -26,9 +27,9 @@ _LONGEST_NOTE = 2_000
 def edit(tx: Transaction, change: MessageEdit, now: int) -> None:
     if _seen(tx, change.address, change.event_id):
         return
-    known = tx.incoming.by_ref(change.address, change.ref)
+    known = _known(tx, change.address, change.ref)
     if known is None:
-        tx.observed.edit(change.address, change.ref, change.content)
+        tx.observed.edit(change.address, change.ref, change.content[:LONGEST_OBSERVED])
     elif _wrote(tx, change, known):
         _change_text(tx, known, change.content, now)
     _keep(tx, change.address, change.event_id, known, now)
@@ -38,7 +39,7 @@ def delete(tx: Transaction, deletion: MessageDeletion, now: int) -> CancelledTur
     """The turn that this ended, to be announced."""
     if _seen(tx, deletion.address, deletion.event_id):
         return None
-    known = tx.incoming.by_ref(deletion.address, deletion.ref)
+    known = _known(tx, deletion.address, deletion.ref)
     cancelled = None
     if known is None:
         tx.observed.edit(deletion.address, deletion.ref, None)
@@ -48,6 +49,12 @@ def delete(tx: Transaction, deletion: MessageDeletion, now: int) -> CancelledTur
         _note(tx, known, "deleted", {}, now)
     _keep(tx, deletion.address, deletion.event_id, known, now)
     return cancelled
+
+
+def _known(tx: Transaction, address: Address, ref: str) -> StoredMessage | None:
+    """The message, if anybody answers it; what is done to one that was dropped leaves no trace."""
+    found = tx.incoming.by_ref(address, ref)
+    return None if found is None or found.status is MessageStatus.DROPPED else found
 
 
 def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int) -> None:
@@ -63,7 +70,9 @@ def _change_text(tx: Transaction, message: StoredMessage, content: str, now: int
 def _wrote(tx: Transaction, change: MessageEdit, message: StoredMessage) -> bool:
     """Whether whoever changed it wrote it, and may still write."""
     principal = tx.principals.get(message.principal_id or "")
-    return principal is not None and principal.user_id == change.sender.user_id
+    if principal is None or principal.role is PrincipalRole.BLOCKED:
+        return False
+    return principal.user_id == change.sender.user_id
 
 
 def _not_begun(tx: Transaction, message: StoredMessage) -> bool:

@@ -24,6 +24,7 @@ from arvis.ports.store import Transaction
 
 _NOTHING = Clicked("This button does nothing any more.", done=True)
 _NOT_YOURS = Clicked("You may not do this.", done=False)
+_LONGEST_NUMBER = 4
 _LOOKS_AFTER = {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
 
 
@@ -73,7 +74,8 @@ def _press(tx: Transaction, data: str, by: _Person, now: int) -> Pressed:
 
 def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -> Clicked:
     wait = tx.waits.get(wait_id)
-    if wait is None or not (number.isascii() and number.isdigit()) or int(number) >= len(wait.choices):
+    digits = number.isascii() and number.isdigit() and len(number) < _LONGEST_NUMBER
+    if wait is None or not digits or int(number) >= len(wait.choices):
         return _NOTHING
     choice = wait.choices[int(number)]
     given = WaitAnswer(decision="answer", text=choice)

@@ -9,6 +9,10 @@ from arvis.agents.answers import APPROVERS
 from arvis.domain.messages import PrincipalRole
 
 
+#: Observed text is cut here, in characters: nobody asked for it.
+LONGEST_OBSERVED = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class InboxRules:
     """`zone` is the daemon's. A message that was written more than `answer_within` ms ago is not answered any more.

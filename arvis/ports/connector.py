@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from arvis.domain.messages import Address, Button, Delivery
-from arvis.domain.platforms import Part, Piece
+from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 
@@ -178,6 +178,15 @@ class ShowsDrafts(Protocol):
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
         """Raises `SendError`; one that is not there any more is removed."""
+        ...
+
+
+@runtime_checkable
+class FindsDrafts(Protocol):
+    async def find_draft(self, draft: Draft) -> str | None:
+        """The id of a draft that may stand in its chat since an earlier process; None when it does not, or nobody can tell.
+        Where the platform shows a key once, it may be shown now: the answer takes its place, or it is removed. Raises
+        `SendError`."""
         ...
 
 

@@ -8,6 +8,9 @@ from typing import Any
 from arvis.domain.messages import Attachment, FileKind, FileState
 from arvis.store.session import Row, Session
 
+#: The names stand in brackets where they are read.
+_NO_BRACKETS = str.maketrans("[]", "()")
+
 
 def attachment_of(row: Row) -> Attachment:
     return Attachment(
@@ -21,6 +24,10 @@ def attachment_of(row: Row) -> Attachment:
         problem=row["problem"],
         source=row["source"],
     )
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join(name.translate(_NO_BRACKETS).split())
 
 
 def _columns(attachment: Attachment) -> dict[str, Any]:
@@ -53,6 +60,10 @@ class SqlFiles:
         first = row["ordinal"] if row else 0
         for ordinal, attachment in enumerate(attachments, start=first):
             self._session.execute("add_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))
+        # What was spoken is heard, and needs no name.
+        named = [_on_one_line(each.filename) for each in attachments if each.kind is not FileKind.VOICE]
+        if named:
+            self._session.execute("name_files", message_id=message_id, names=", ".join(named))
 
     def put(self, message_id: str, ordinal: int, attachment: Attachment) -> None:
         self._session.execute("put_attachment", message_id=message_id, ordinal=ordinal, **_columns(attachment))

@@ -202,8 +202,10 @@ class SqlJobs:
             tokens += row["tokens"]
             same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
             # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
-            # So does one whose time has not come: more of its message is on the way.
-            if not same or row["claim"] > 0 or row["run_at"] > now or tokens > max_tokens:
+            # So does one that was told to wait: more of its message is on the way. (What is due later than it was
+            # added; a clock that was put back holds nothing up.)
+            waits = row["run_at"] > max(now, row["created_at"])
+            if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
             self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
             if (job := self.get(row["id"])) is not None:

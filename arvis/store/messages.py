@@ -121,10 +121,15 @@ def conversation_of(row: Row) -> Conversation:
 _ROLES = {role.value: role for role in Role}
 
 
+def _with_names(content: str, files: str) -> str:
+    """What came with a message is named later on, and not read again."""
+    return f"{content}\n[Files: {files}]".strip() if files else content
+
+
 def past_message_of(row: Row) -> PastMessage:
     return PastMessage(
         role=_ROLES[row["role"]],
-        content=row["content"],
+        content=_with_names(row["content"], row["files"]),
         tokens=row["tokens"],
         id=row["id"],
         turn=row["turn"],

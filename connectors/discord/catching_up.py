@@ -2,13 +2,13 @@
 
 A channel's position says that everything up to it is committed. So after each gap a channel's live events wait until its
 history has been read from there; the same message, brought twice, is told apart by the inbox. A channel without a position
-has had nothing for this bot up to the newest position of all: it is read from there.
+has had nothing for this bot up to the newest position of all: it is read from shortly before that, for the process may
+have died while it caught up, with the newest position moved by other channels.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from typing import Any
@@ -20,17 +20,15 @@ from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from connectors.discord.failures import REQUEST_ERRORS, send_error
 from connectors.discord.rest import Rest
-from connectors.discord.snowflakes import first_at
-
-_log = logging.getLogger(__name__)
+from connectors.discord.snowflakes import EPOCH, first_at
 
 Event = Mapping[str, Any]
 HandIn = Callable[[str, Event], Awaitable[None]]
 
-#: What is older (ms) is not fetched any more: it would not be answered.
-_OLDEST = 24 * 3_600_000
-#: Pages of 100 messages that are read of one channel after one gap.
-_PAGES = 50
+#: What is older (ms) is not fetched any more.
+_OLDEST = 7 * 24 * 3_600_000
+#: How long (ms) the other channels may have been read before one without a position was.
+_OVERLAP = 10 * 60_000
 #: Live messages of one channel that wait in memory; further ones are read from its history.
 _MOST_HELD = 500
 _AT_ONCE = 4
@@ -51,7 +49,8 @@ class CatchingUp:
         self._hand_in = hand_in
         self._tasks = tasks
         self._behind: dict[str, int] = {}
-        self._newest = 0
+        #: From this id on channels without a position are read; 0: not at all.
+        self._start = 0
         self._checked: set[str] = set()
         self._held: dict[str, deque[tuple[str, Event]]] = {}
         self._again: set[str] = set()
@@ -66,7 +65,8 @@ class CatchingUp:
     async def gap(self) -> None:
         """From now on any channel may lack something. Raises `Unavailable`."""
         self._behind = await self._inbox.feeds("discord", self._bot)
-        self._newest = max(self._behind.values(), default=0)
+        newest = max(self._behind.values(), default=0)
+        self._start = max(1, newest - first_at(EPOCH + _OVERLAP)) if newest else 0
         self._checked.clear()
         self._again.update(self._held)
         while not self._waiting.empty():
@@ -76,9 +76,9 @@ class CatchingUp:
 
     def noticed(self, feed: str, newest: int) -> None:
         """Discord says which is the newest message of a channel."""
-        if feed in self._checked or not self._newest:
+        if feed in self._checked or not self._start:
             return
-        if newest > self._behind.get(feed, self._newest):
+        if newest > self._behind.get(feed, self._start):
             self._waiting.put_nowait(feed)
         elif feed in self._behind:
             self._checked.add(feed)
@@ -86,7 +86,7 @@ class CatchingUp:
     async def live(self, feed: str, name: str, data: Event) -> None:
         """Something happened in a channel just now: hand it in, unless something before it is still to be read."""
         held = self._held.get(feed)
-        if held is None and (feed in self._checked or not self._newest):
+        if held is None and (feed in self._checked or not self._start):
             await self._hand_in(name, data)
         elif held is None:
             self._tasks.create_task(self._begin(feed, (name, data)))
@@ -133,12 +133,12 @@ class CatchingUp:
         known = self._behind.get(feed)
         if known is None:
             known = await self._inbox.position("discord", self._bot, feed)
-        return self._newest if known is None else known
+        return self._start if known is None else known
 
     async def _pages(self, feed: str, after: int) -> AsyncIterator[list[Event]]:
         """The channel's history behind an id, however often Discord fails; nothing where the bot may not read."""
         pause = _PAUSE_SECONDS
-        for _ in range(_PAGES):
+        while True:
             page = None
             while page is None:
                 try:
@@ -156,4 +156,3 @@ class CatchingUp:
                 after = int(page[-1]["id"])
             if len(page) < self._rest.page_size:
                 return
-        _log.warning("discord bot %s: more than %d messages were missed in channel %s", self._bot, _PAGES * 100, feed)

@@ -11,7 +11,7 @@ from typing import Any
 from discord.errors import ConnectionClosed, LoginFailure, PrivilegedIntentsRequired
 
 from arvis.domain.messages import Address, Button, Delivery
-from arvis.domain.platforms import Part, Piece
+from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.connector import (
     BotSettings,
     BotUp,
@@ -116,6 +116,9 @@ class DiscordConnector:
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
         await self._outgoing.remove_draft(address, platform_id)
+
+    async def find_draft(self, draft: Draft) -> str | None:
+        return await self._outgoing.find_draft(draft)
 
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         return await self._files.fetch(source, max_bytes)

@@ -16,8 +16,8 @@ REQUEST_ERRORS = (HTTPException, RateLimited, LoginFailure, ServerTrouble, aioht
 UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 #: Codes with which Discord says that a place takes nothing from this bot any more: no such channel or guild, no access or
-#: permission, no direct messages (closed, or no guild in common), a locked or archived thread.
-_GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, 50013, 50083, 50278, 160005})
+#: permission, no direct messages (closed, or no guild in common). Not of a locked or archived thread: others are open.
+_GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, 50013, 50278})
 #: Seconds to wait when Discord says "too many" and not for how long, and when it does not take the token.
 _LONG = 60.0
 

@@ -77,9 +77,9 @@ class Files:
     def _checked(self, url: str) -> yarl.URL:
         try:
             address = yarl.URL(url)
-        except ValueError:
+            ours = address.absolute and address.origin() == self._home
+        except (ValueError, TypeError):
             raise FetchError("This is no address.", permanent=True) from None
-        ours = address.absolute and address.origin() == self._home
         if ours or (address.scheme == "https" and address.host in _HOSTS and address.is_default_port()):
             return address
         raise FetchError("The file does not lie with Discord.", permanent=True)
@@ -104,4 +104,4 @@ async def _body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
 
 def _wait(response: aiohttp.ClientResponse) -> float | None:
     text = response.headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else None
+    return float(text) if text.isdecimal() else None

@@ -84,6 +84,7 @@ class Reader:
             platform_ref=id_,
             sent_at=made_at(id_),
             position=FeedPosition(feed=spot.feed, position=int(id_)),
+            forwarded=bool(data.get("message_snapshots")),
         )
 
     def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
@@ -157,7 +158,8 @@ class Reader:
         return to_me or any(str(user["id"]) == self.me for user in data.get("mentions", ()))
 
     def _content(self, data: Event) -> str:
-        forwarded = [snapshot["message"].get("content", "") for snapshot in data.get("message_snapshots") or ()]
+        passed_on = [snapshot["message"].get("content", "") for snapshot in data.get("message_snapshots") or ()]
+        forwarded = [f"[Forwarded]\n{text}" for text in passed_on if text]
         stickers = [f"[Sticker: {sticker['name']}]" for sticker in data.get("sticker_items") or ()]
         text = "\n".join(part for part in (data.get("content") or "", *forwarded, *stickers) if part)
         names = {str(user["id"]): _name(user, user.get("member")) for user in data.get("mentions", ())}

@@ -14,7 +14,7 @@ from typing import Any
 from discord.errors import Forbidden, HTTPException, NotFound
 
 from arvis.domain.messages import Address, Button
-from arvis.domain.platforms import Part
+from arvis.domain.platforms import Draft, Part
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors.discord.failures import REQUEST_ERRORS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, send_error
@@ -30,6 +30,8 @@ _WINDOW = 120_000
 _SKEW = 60_000
 _PAGES = 10
 _THREAD_TITLE = 80
+#: Stands for a draft that never arrived, until the answer takes its place.
+_FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
 _THREAD_EXISTS = 160004
 _MENTION = re.compile(r"<[@#][!&]?\d+>")
@@ -75,6 +77,12 @@ class Outgoing:
             return await self._create(address, new_message(content(text, buttons), nonce_of(key)), ())
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
+
+    async def find_draft(self, draft: Draft) -> str | None:
+        """Inside Discord's window showing it again shows it once; behind it nobody can tell."""
+        if self._clock.now() - draft.created_at >= _WINDOW:
+            return None
+        return await self.show_draft(draft.address, draft.id, _FOUND_AGAIN, ())
 
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
         try:

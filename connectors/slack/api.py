@@ -1,10 +1,12 @@
 """The Web API: one session, opened at the first call, and one kind of failure.
 
-Nothing is tried again here and nothing waits for a rate limit: who asked knows better when.
+Nothing is tried again here and nothing waits for a rate limit: who asked knows better when. Slack limits each method for
+itself: one that is to rest is refused here, whoever asks.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -77,6 +79,8 @@ class SlackApi:
         self._token = token
         self.base_url = base_url
         self._session: aiohttp.ClientSession | None = None
+        #: Until when (seconds of the event loop) a method is not to be called.
+        self._rests: dict[str, float] = {}
 
     @property
     def session(self) -> aiohttp.ClientSession:
@@ -94,6 +98,9 @@ class SlackApi:
         self, method: str, call: Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]], token: str | None = None
     ) -> Answer:
         """Raises `ApiFailed`."""
+        now = asyncio.get_running_loop().time
+        if (left := self._rests.get(method, 0.0) - now()) > 0:
+            raise ApiFailed(method, "ratelimited", retry_after=left)
         client = self.client(token or self._token)
         try:
             response = await call(client)
@@ -102,7 +109,10 @@ class SlackApi:
         except (aiohttp.ClientError, TimeoutError, OSError):
             raise ApiFailed(method, "network", uncertain=True) from None
         except SlackClientError as error:
-            raise _failure(method, getattr(error, "response", None)) from None
+            failed = _failure(method, getattr(error, "response", None))
+            if failed.retry_after is not None:
+                self._rests[method] = now() + failed.retry_after
+            raise failed from None
         return Answer(dict(response.data), _scopes(response.headers))  # type: ignore[arg-type]
 
     async def close(self) -> None:

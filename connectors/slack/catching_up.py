@@ -13,10 +13,11 @@ import logging
 
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import FeedPosition
+from arvis.domain.text import storable_json
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
 from connectors.slack.api import ApiFailed
-from connectors.slack.handling import Handler
+from connectors.slack.handling import Handler, Progress
 from connectors.slack.history import History
 from connectors.slack.incoming import Event, microseconds
 
@@ -27,7 +28,7 @@ _SECOND = 1_000_000
 _OVERLAP = 60 * _SECOND
 #: How old the first message of a thread may be whose replies are looked for.
 _THREADS = 3 * 24 * 3600 * _SECOND
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+_STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
 #: Slack waits three seconds for an acknowledgement.
 _PATIENCE_SECONDS = 2.0
 #: So far back, in pages, are such threads looked for.
@@ -35,22 +36,34 @@ _THREAD_PAGES = 5
 
 
 class CatchingUp:
-    def __init__(self, *, name: str, inbox: Inbox, handler: Handler, history: History, clock: Clock) -> None:
+    def __init__(
+        self, *, name: str, inbox: Inbox, handler: Handler, history: History, clock: Clock, progress: Progress
+    ) -> None:
         self._name = name
         self._inbox = inbox
         self._handler = handler
         self._history = history
         self._clock = clock
+        self._progress = progress
         self._told = False
 
     async def run(self) -> None:
         """Read every channel from where it was read last, the liveliest first. Until that is done, no event moves a
         position."""
-        self._handler.follow = False
-        feeds = await self._inbox.feeds("slack", self._name)
+        self._progress.complete = False
+        feeds = await self._feeds()
         for channel, position in sorted(feeds.items(), key=lambda feed: -feed[1]):
             await self._persist(channel, position)
-        self._handler.follow = True
+        self._progress.complete = True
+
+    async def _feeds(self) -> dict[str, int]:
+        pause = _STORE_PAUSE
+        while True:
+            try:
+                return await self._inbox.feeds("slack", self._name)
+            except Unavailable:
+                await self._clock.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _persist(self, channel: str, position: int) -> None:
         pause = _FIRST_PAUSE
@@ -78,10 +91,17 @@ class CatchingUp:
         since = position - _OVERLAP
         events = {str(event["ts"]): event for event in await self._messages(channel, since)}
         for _, event in sorted(events.items(), key=lambda each: microseconds(each[0])):
-            await self._handler.take_event({"type": "message", **event, "channel": channel})
+            await self._take({"type": "message", **event, "channel": channel})
         if events:
             newest = max(position, *map(microseconds, events))
             await self._inbox.passed("slack", self._name, FeedPosition(channel, newest))
+
+    async def _take(self, event: Event) -> None:
+        try:
+            await self._handler.take_event(storable_json(event))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            # Reading it again would give the same; what follows is none the worse for it.
+            log.warning("Slack bot %s: a message in %s makes no sense: %r", self._name, event["channel"], error)
 
     async def _messages(self, channel: str, since: int) -> list[Event]:
         found: list[Event] = []

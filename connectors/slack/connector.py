@@ -12,7 +12,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 
 from arvis.domain.messages import Address, Button, Delivery
-from arvis.domain.platforms import Part, Piece
+from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.connector import (
     BotSettings,
     BotUp,
@@ -34,13 +34,13 @@ from connectors.slack.dispatching import BUSY, Dispatching
 from connectors.slack.drafts import Drafts
 from connectors.slack.files import Files
 from connectors.slack.formatting import parts_of
-from connectors.slack.handling import Handler
+from connectors.slack.handling import Handler, Progress
 from connectors.slack.history import History
 from connectors.slack.incoming import Me, Reader
 from connectors.slack.messages import Messages
 from connectors.slack.names import Names
 from connectors.slack.outgoing import Sending
-from connectors.slack.sockets import Listening, Socket
+from connectors.slack.sockets import PATIENCE, Listening, Socket
 
 
 def create(settings: BotSettings, services: ConnectorServices) -> SlackConnector:
@@ -54,12 +54,19 @@ class SlackConnector:
     draft_seconds = 1.5
 
     def __init__(
-        self, *, name: str, config: SlackConfig, services: ConnectorServices, ping_seconds: float = 5.0
+        self,
+        *,
+        name: str,
+        config: SlackConfig,
+        services: ConnectorServices,
+        ping_seconds: float = 5.0,
+        patience: float = PATIENCE,
     ) -> None:
         self.name = name
         self._config = config
         self._services = services
         self._ping_seconds = ping_seconds
+        self._patience = patience
         self._api = SlackApi(token=config.token, base_url=config.api_url)
         self._files = Files(api=self._api, token=config.token)
         self._history = History(api=self._api)
@@ -69,6 +76,8 @@ class SlackConnector:
         self._answering = Answering(api=self._api)
         self._names = Names(api=self._api)
         self._me: Me | None = None
+        #: Requests come by another inbox than envelopes: how far has been read is known to both.
+        self._progress = Progress()
         self._intake: tuple[Inbox, Handler, Dispatching] | None = None
 
     @property
@@ -79,11 +88,17 @@ class SlackConnector:
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
         self._me = self._intake = None
+        self._progress.complete = False
         try:
             me = await self._identify()
             handler, dispatching = self._intake_for(inbox, me)
             catching_up = CatchingUp(
-                name=self.name, inbox=inbox, handler=handler, history=self._history, clock=self._services.clock
+                name=self.name,
+                inbox=inbox,
+                handler=handler,
+                history=self._history,
+                clock=self._services.clock,
+                progress=self._progress,
             )
             reading = Reading(catching_up, clock=self._services.clock)
             try:
@@ -112,6 +127,7 @@ class SlackConnector:
             api=self._api,
             clock=self._services.clock,
             ping_seconds=self._ping_seconds,
+            patience=self._patience,
         )
         await listening.run(socket)
 
@@ -141,7 +157,9 @@ class SlackConnector:
         if self._intake is None or self._intake[0] is not inbox:
             commands = frozenset(hint.name for hint in self._services.commands)
             reader = Reader(self.name, self._config, me, commands)
-            handler = Handler(reader=reader, inbox=inbox, names=self._names, answering=self._answering)
+            handler = Handler(
+                reader=reader, inbox=inbox, names=self._names, answering=self._answering, progress=self._progress
+            )
             secret = self._config.signing_secret
             dispatching = Dispatching(handler=handler, me=me, secret=secret.get_secret_value() if secret else "")
             self._intake = inbox, handler, dispatching
@@ -183,6 +201,9 @@ class SlackConnector:
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
         await self._drafts.remove(address, platform_id)
+
+    async def find_draft(self, draft: Draft) -> str | None:
+        return await self._sending.find_draft(draft)
 
     async def fetch(self, source: str, max_bytes: int) -> bytes:
         return await self._files.fetch(source, max_bytes)

@@ -13,7 +13,8 @@ from connectors.slack.api import ApiFailed, SlackApi
 from connectors.slack.formatting import beginning
 from connectors.slack.messages import Messages
 
-_DRAFT = "arvis_draft"
+#: The type of its metadata.
+DRAFT = "arvis_draft"
 _STATUS = "is thinking…"
 #: This app, or this place, has no line for what an assistant is doing.
 _NO_STATUS = frozenset({"missing_scope", "not_allowed_token_type", "unknown_method", "feature_not_enabled"})
@@ -51,7 +52,7 @@ class Drafts:
     async def change(self, address: Address, ts: str, text: str, buttons: Sequence[Button]) -> None:
         try:
             await self._messages.update(
-                address, ts, beginning(text), buttons, {"event_type": _DRAFT, "event_payload": {}}
+                address, ts, beginning(text), buttons, {"event_type": DRAFT, "event_payload": {}}
             )
         except ApiFailed as error:
             raise error.to_send_error() from None
@@ -64,4 +65,4 @@ class Drafts:
 
 
 def _metadata(key: str) -> dict[str, object]:
-    return {"event_type": _DRAFT, "event_payload": {"id": key}}
+    return {"event_type": DRAFT, "event_payload": {"id": key}}

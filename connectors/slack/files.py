@@ -105,7 +105,8 @@ def _check(response: aiohttp.ClientResponse, kind: str) -> None:
     if status == 429 or status >= 500:  # noqa: PLR2004  (HTTP's own numbers)
         pause = response.headers.get("Retry-After", "")
         raise FetchError(
-            f"Slack did not hand out the file: status {status}.", retry_after=float(pause) if pause.isdigit() else None
+            f"Slack did not hand out the file: status {status}.",
+            retry_after=float(pause) if pause.isdecimal() else None,
         )
     if status != 200:  # noqa: PLR2004
         raise FetchError(f"Slack did not hand out the file: status {status}.", permanent=True)

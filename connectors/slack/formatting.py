@@ -22,8 +22,14 @@ _SECTION_LIMIT = 3_000
 _LABEL_LIMIT = 75
 _BUTTONS_LIMIT = 25
 
-#: Slack's own form of mentions, and the words that notify everybody.
-_PINGS = re.compile(r"<(?=!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?=(?:here|channel|everyone)\b)")
+#: Slack's own form of mentions, and the words that notify everybody; also in the spellings that Markdown has for them.
+_LESS, _BANG = r"(?:<|&lt;|&#0*60;|&#x0*3c;)", r"\\?(?:!|&excl;|&#0*33;|&#x0*21;)\\?"
+_AT, _HASH = r"(?:@|&commat;|&#0*64;|&#x0*40;)", r"(?:\#|&num;|&#0*35;|&#x0*23;)"
+_PINGS = re.compile(
+    rf"{_LESS}(?={_BANG}(?:channel|here|everyone|subteam)|\\?(?:{_AT}|{_HASH})\\?[A-Z0-9])"
+    rf"|(?<![\w.]){_AT}(?=(?:here|channel|everyone)\b)",
+    re.IGNORECASE,
+)
 _WORD_JOINER = "\u2060"
 
 _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", ButtonStyle.DANGER: "danger"}
@@ -50,7 +56,8 @@ def beginning(text: str) -> str:
 def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) -> dict[str, Any]:
     """`text` and `blocks` of a message; `plain` where Slack does not take Markdown blocks."""
     quiet = silent(content)
-    simple = slackify_markdown(quiet).strip("\n") if quiet else ""
+    # Once more: there, a link to `!channel` is a mention.
+    simple = silent(slackify_markdown(quiet).strip("\n")) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:
         blocks = [_section(part) for part in split(simple, _SECTION_LIMIT, utf16_length)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.messages import FeedPosition
+from arvis.domain.text import storable_json
 from arvis.ports.inbox import Inbox
 from connectors.slack.answering import Answering
 from connectors.slack.incoming import Event, Reader, microseconds, people_of
@@ -25,19 +27,27 @@ _UNREACHABLE = {
 _REACHABLE = frozenset({"channel_unarchive", "group_unarchive"})
 
 
-class Handler:
-    """Takes what Slack brings, in any way. `follow` is False while older messages are still being read: then an event must
-    not say that everything before it is known."""
+@dataclass(slots=True)
+class Progress:
+    """`complete` is False while older messages may have to be read yet: then an event must not say that everything before
+    it is known."""
 
-    def __init__(self, *, reader: Reader, inbox: Inbox, names: Names, answering: Answering) -> None:
+    complete: bool = False
+
+
+class Handler:
+    """Takes what Slack brings, in any way."""
+
+    def __init__(self, *, reader: Reader, inbox: Inbox, names: Names, answering: Answering, progress: Progress) -> None:
         self._reader = reader
         self._inbox = inbox
         self._names = names
         self._answering = answering
-        self.follow = True
+        self._progress = progress
 
     async def take(self, body: Mapping[str, Any]) -> None:
         """The body of a request or of an envelope. Raises `Unavailable`."""
+        body = storable_json(body)
         kind = body.get("type")
         if kind == "event_callback":
             await self.take_event(body.get("event") or {})
@@ -69,17 +79,20 @@ class Handler:
         if not self._reader.wants(event):
             return
         names = await self._names.of(people_of(event))
-        message = self._reader.message(event, names, self._position(event))
+        message = self._reader.message(event, names, await self._position(event))
         received = await self._inbox.receive(message)
         edited = (event.get("edited") or {}).get("ts")
         if received.duplicate and edited:
             # Found in the history of a channel: what was changed meanwhile.
             await self._inbox.edit(self._reader.found_edit(event, names))
 
-    def _position(self, event: Event) -> FeedPosition | None:
-        if not self.follow:
+    async def _position(self, event: Event) -> FeedPosition | None:
+        """Of a channel that was never read nothing older is looked for."""
+        channel = str(event["channel"])
+        complete = self._progress.complete
+        if not complete and await self._inbox.position("slack", self._reader.name, channel) is not None:
             return None
-        return FeedPosition(str(event["channel"]), microseconds(str(event["ts"])))
+        return FeedPosition(channel, microseconds(str(event["ts"])))
 
     async def _take_change(self, event: Event) -> None:
         now = event.get("message") or {}

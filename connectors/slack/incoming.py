@@ -93,7 +93,7 @@ class Reader:
             is_direct=direct,
             assigned_agent=self.config.agent,
             addressed=direct or self.mentioned(event) or event.get("parent_user_id") == self.me.user,
-            files=tuple(_file(each) for each in event.get("files") or () if each.get("mode") not in _NO_FILES),
+            files=tuple(_file(each, event) for each in event.get("files") or () if each.get("mode") not in _NO_FILES),
             respond=self.config.respond,
             observe=self.config.observe,
             platform_ref=str(event["ts"]),
@@ -225,7 +225,7 @@ def time_stamp(position: int) -> str:
     return f"{position // 1_000_000}.{position % 1_000_000:06}"
 
 
-def _file(file: Event) -> FileRef:
+def _file(file: Event, event: Event) -> FileRef:
     url = str(file.get("url_private_download") or file.get("url_private") or "")
     kind = str(file.get("mimetype") or "application/octet-stream")
     size = file.get("size")
@@ -234,5 +234,6 @@ def _file(file: Event) -> FileRef:
         content_type=kind,
         size=size if isinstance(size, int) else None,
         source=json.dumps({"id": file.get("id"), "url": url, "type": kind}),
-        voice=file.get("subtype") == "slack_audio",
+        # Somebody else's recording that is shared is not the sender's own word.
+        voice=file.get("subtype") == "slack_audio" and file.get("user") in {None, event.get("user")},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from connectors.slack.formatting import message_of
 
 #: This workspace, or this kind of conversation, does not take Markdown blocks.
 _NO_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format"})
+#: Characters that are formatted at once.
+_SHORT = 1_000
 _NOT_THERE = frozenset({"message_not_found"})
 
 
@@ -42,7 +45,10 @@ class Messages:
         async def call(message: dict[str, Any]) -> Answer:
             return await self._api.ask(
                 "chat.update",
-                lambda web: web.chat_update(channel=address.channel, ts=ts, metadata=metadata, **message),
+                # Unlike a new message, a changed one is read for names unless it is told not to.
+                lambda web: web.chat_update(
+                    channel=address.channel, ts=ts, parse="none", link_names=False, metadata=metadata, **message
+                ),
             )
 
         await _with_blocks(content, buttons, call)
@@ -59,8 +65,15 @@ async def _with_blocks(
     content: str, buttons: Sequence[Button], call: Callable[[dict[str, Any]], Awaitable[Answer]]
 ) -> Answer:
     try:
-        return await call(message_of(content, buttons))
+        return await call(await _formatted(content, buttons, plain=False))
     except ApiFailed as error:
         if error.code not in _NO_BLOCKS:
             raise
-    return await call(message_of(content, buttons, plain=True))
+    return await call(await _formatted(content, buttons, plain=True))
+
+
+async def _formatted(content: str, buttons: Sequence[Button], *, plain: bool) -> dict[str, Any]:
+    """Some texts take most of a second: beside the event loop."""
+    if len(content) <= _SHORT:
+        return message_of(content, buttons, plain=plain)
+    return await asyncio.to_thread(message_of, content, buttons, plain=plain)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.messages import Address
-from arvis.domain.platforms import Part
+from arvis.domain.platforms import Draft, Part
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors.slack.api import ApiFailed
+from connectors.slack.drafts import DRAFT
 from connectors.slack.files import Files
 from connectors.slack.history import History
 from connectors.slack.incoming import microseconds
@@ -98,6 +99,17 @@ class Sending:
             raise error.to_send_error() from None
         return Receipt(there.ts) if there.complete else None
 
+    async def find_draft(self, draft: Draft) -> str | None:
+        """Raises `SendError`."""
+        since = min(draft.created_at, self._clock.now()) - _CLOCKS_MS
+        try:
+            async for message in self._since(draft.address, since):
+                if _key_of(message, DRAFT) == draft.id:
+                    return str(message["ts"])
+        except ApiFailed as error:
+            raise error.to_send_error() from None
+        return None
+
     async def _there(self, part: Part) -> There:
         """As far as it can be told."""
         try:
@@ -115,8 +127,8 @@ class Sending:
         since = min(part.tried_at, self._clock.now()) - _CLOCKS_MS
         if part.platform_id is not None:
             since = min(since, microseconds(part.platform_id) // 1_000)
-        found = [message async for message in self._since(part, since)]
-        text = next((message for message in found if _key_of(message) == part.key), None)
+        found = [message async for message in self._since(part.delivery.address, since)]
+        text = next((message for message in found if _key_of(message, _DELIVERY) == part.key), None)
         if _has_text(part) and text is None:
             return There("", complete=False)
         shared = _with_files(part, found, after=str(text["ts"]) if text else "")
@@ -124,8 +136,7 @@ class Sending:
         complete = shown is not None and (shared is not None or not part.piece.files)
         return There(str(shown["ts"]) if shown else "", complete=complete)
 
-    async def _since(self, part: Part, since: int) -> AsyncIterator[Found]:
-        address = part.delivery.address
+    async def _since(self, address: Address, since: int) -> AsyncIterator[Found]:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):
             if METADATA_SCOPE not in answer.scopes:
                 raise SendError(f"Whether it arrived cannot be told: the bot needs {METADATA_SCOPE}.", permanent=True)
@@ -137,9 +148,9 @@ def _has_text(part: Part) -> bool:
     return bool(part.piece.content.strip() or part.piece.buttons)
 
 
-def _key_of(message: Found) -> str | None:
+def _key_of(message: Found, kind: str) -> str | None:
     metadata = message.get("metadata") or {}
-    if metadata.get("event_type") != _DELIVERY:
+    if metadata.get("event_type") != kind:
         return None
     key = (metadata.get("event_payload") or {}).get("id")
     return str(key) if key else None

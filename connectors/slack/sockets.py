@@ -28,6 +28,8 @@ from connectors.slack.dispatching import Dispatching
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+#: Seconds without a greeting after which `run` gives up, so that somebody hears of it.
+PATIENCE = 120.0
 #: Slack does not always answer a farewell.
 _FAREWELL_SECONDS = 1.0
 #: The client's own level: its remarks about each connection are of no use to anybody else.
@@ -36,15 +38,24 @@ _client_log = logging.getLogger(f"{__name__}.client")
 
 class Socket(SocketModeClient):
     """Asks for addresses no faster than once a second, slower while there is no greeting. `refused` becomes the error when
-    Slack does not take the token."""
+    Slack does not take the token, or does not greet for `patience` seconds."""
 
     def __init__(
-        self, *, app_token: str, web_client: AsyncWebClient, api: SlackApi, clock: Clock, ping_seconds: float
+        self,
+        *,
+        app_token: str,
+        web_client: AsyncWebClient,
+        api: SlackApi,
+        clock: Clock,
+        ping_seconds: float,
+        patience: float = PATIENCE,
     ) -> None:
         super().__init__(app_token, logger=_client_log, web_client=web_client, ping_interval=ping_seconds)
         self._api = api
         self._clock = clock
+        self._patience = patience
         self._failures = 0
+        self._lost_at: float | None = None
         self._asked_at: float | None = None
         self._connecting = asyncio.Lock()
         self._handling: set[asyncio.Task[Any]] = set()
@@ -52,6 +63,7 @@ class Socket(SocketModeClient):
 
     def greeted(self) -> None:
         self._failures = 0
+        self._lost_at = None
 
     async def issue_new_wss_url(self) -> str:
         await self._pause()
@@ -80,6 +92,8 @@ class Socket(SocketModeClient):
         """Slack's client would try an address again and again that is good for one connection only, and may connect twice
         at once: what came on the forgotten connection would never be acknowledged."""
         async with self._connecting:
+            if self._lost_at is None:
+                self._lost_at = self._clock.monotonic()
             await self._abandon()
             session = await self._open()
             if session is None:
@@ -94,13 +108,21 @@ class Socket(SocketModeClient):
 
     async def _open(self) -> aiohttp.ClientWebSocketResponse | None:
         """A connection, however long it takes; None when none is wanted any more."""
-        while not (self.closed or self.refused.done()):
+        while not (self.closed or self.refused.done() or self._out_of_reach()):
             url, self.wss_uri = self.wss_uri, None
             try:
                 return await self._dial(url or await self.issue_new_wss_url())
             except (ApiFailed, aiohttp.ClientError, TimeoutError, OSError) as error:
                 log.info("No connection to Slack's socket: %s.", type(error).__name__)
         return None
+
+    def _out_of_reach(self) -> bool:
+        """The client would try for ever, and look healthy."""
+        lost_for = 0.0 if self._lost_at is None else self._clock.monotonic() - self._lost_at
+        if lost_for < self._patience:
+            return False
+        self.refused.set_exception(ConnectionError("Slack's socket is out of reach"))
+        return True
 
     async def _abandon(self) -> None:
         self.auto_reconnect_enabled = False
@@ -153,7 +175,8 @@ class Listening:
         self._clock = clock
 
     async def run(self, socket: Socket) -> None:
-        """Raises `ApiFailed`: at the first address whatever its reason, later when the token is refused."""
+        """Raises `ApiFailed`: at the first address whatever its reason, later when the token is refused; `ConnectionError`
+        when Slack is out of reach."""
         socket.message_listeners.append(self._hear)
         socket.socket_mode_request_listeners.append(self._take)
         try:

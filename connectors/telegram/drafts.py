@@ -13,7 +13,7 @@ from arvis.domain.messages import Address, Button
 from arvis.ports.clock import Clock
 from connectors.telegram.client import Client, says, send_error
 from connectors.telegram.formatting import Formatted, formatted, parts
-from connectors.telegram.outgoing import NO_PREVIEW, chat_of, keyboard, place
+from connectors.telegram.outgoing import NO_PREVIEW, PLACEHOLDER, chat_of, keyboard, place
 
 #: A group takes twenty messages and edits a minute; a person one in a second.
 _GROUP_PAUSE: Final = 3.0
@@ -37,15 +37,17 @@ class Drafts:
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
         """A person alone with the bot sees a draft that vanishes by itself: None; showing it again under its key changes it.
-        Others see a message. Raises `SendError`."""
+        Others see a message, at first one that says nothing: what a crash leaves behind before its id is on record stays
+        there for ever. Raises `SendError`."""
         shown = _beginning(text)
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
             return None
         try:
-            sent = await self._client.bot.send_message(**place(address), **_text(shown), reply_markup=keyboard(buttons))
+            sent = await self._client.bot.send_message(
+                **place(address), text=PLACEHOLDER, reply_markup=keyboard(buttons)
+            )
         except TelegramError as error:
             raise send_error(error) from error
-        self._note(address)
         return str(sent.message_id)
 
     async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
@@ -104,7 +106,7 @@ def _is_private(address: Address) -> bool:
 
 def _beginning(text: str) -> Formatted:
     """Of a text that may have outgrown one message."""
-    return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted("…")
+    return formatted(next(iter(parts(text)), "")) if text.strip() else Formatted(PLACEHOLDER)
 
 
 def _text(shown: Formatted) -> dict[str, Any]:

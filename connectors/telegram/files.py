@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any, Final
 
+import httpx
 import telegram
 from telegram.error import BadRequest, TelegramError
 
@@ -97,7 +99,10 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
         file = await client.bot.get_file(source)
         if (file.file_size or 0) > limit:
             raise _too_large(limit)
-        data = bytes(await file.download_as_bytearray(read_timeout=TRANSFER_SECONDS))
+        address = file.file_path or ""
+        if not address.startswith(f"{client.bot.base_file_url}/"):
+            raise FetchError("Telegram names no file of its own", permanent=True)
+        status, data = await client.download(address, limit, TRANSFER_SECONDS)
     except TooMany as error:
         raise FetchError("Telegram: too many requests", retry_after=error.seconds) from error
     except BadRequest as error:
@@ -106,6 +111,10 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
         raise FetchError(f"Telegram: {error}", permanent=says(error, "invalid file_id", "file_id_invalid")) from error
     except TelegramError as error:
         raise FetchError(f"Telegram: {error}") from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise FetchError(f"Telegram did not hand out the file: {type(error).__name__}") from None
+    if status != HTTPStatus.OK:
+        raise FetchError(f"Telegram did not hand out the file: status {status}")
     if len(data) > limit:
         raise _too_large(limit)
     return data

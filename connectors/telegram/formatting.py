@@ -34,6 +34,8 @@ _JOINER: Final = "\u2060"
 #: Stands for `<` while Markdown is read (it would be taken for HTML and dropped); a code point that no text may hold.
 _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
+#: Twenty quotations and lists within one another: nobody writes that, and to read hundreds of them takes seconds.
+_DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
 _ANCHOR: Final = re.compile(r'<a href="(?!https?:|mailto:)[^"]*">(.*?)</a>', re.IGNORECASE | re.DOTALL)
 
 
@@ -46,6 +48,8 @@ class Formatted:
 def formatted(markdown: str) -> Formatted:
     """The text that is shown; never blank unless the Markdown is."""
     clean = sound(markdown)
+    if _DEEP.search(clean):
+        return Formatted(_without_mentions(clean.strip(), ()).text)
     text, entities = telegramify_markdown.convert(clean.replace("<", _LESS), config=_symbols())
     text = text.replace(_LESS, "<").rstrip()
     if not text:
@@ -79,6 +83,11 @@ def sound(text: str) -> str:
     return whole.replace("\0", "").replace(_LESS, "")
 
 
+def plain(shown: Formatted) -> str:
+    """The text for where it stands without its entities: then code is text like any other, with names in it."""
+    return _without_mentions(shown.text, ()).text
+
+
 def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:
     """A joiner behind the @ of every name but in code, where Telegram looks for none; entities move along."""
     code = sorted(
@@ -102,7 +111,7 @@ def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted
 
 def _inside(spans: Sequence[tuple[int, int]], at: int) -> bool:
     before = bisect_right(spans, (at, 0)) - 1
-    return before >= 0 and at <= spans[before][1]
+    return before >= 0 and at < spans[before][1]
 
 
 def _moved(entity: MessageEntity, marks: Sequence[int], length: int) -> telegram.MessageEntity:

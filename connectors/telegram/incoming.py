@@ -97,6 +97,7 @@ class Incoming:
             sent_at=int(message.date.timestamp() * 1000),
             album=message.media_group_id,
             position=position,
+            forwarded=message.forward_origin is not None,
         )
 
     def _edit(self, message: telegram.Message, position: FeedPosition) -> MessageEdit | None:
@@ -178,7 +179,9 @@ def _files(message: telegram.Message) -> Iterator[FileRef]:
         yield FileRef(f"photo-{best.file_unique_id}.jpg", "image/jpeg", best.file_size, best.file_id)
     if (voice := message.voice) is not None:
         kind = _kind(voice.mime_type, "audio/ogg")
-        yield FileRef(f"voice-{voice.file_unique_id}.ogg", kind, voice.file_size, voice.file_id, voice=True)
+        # One that was forwarded is a recording of somebody: not the sender's own word.
+        own = message.forward_origin is None
+        yield FileRef(f"voice-{voice.file_unique_id}.ogg", kind, voice.file_size, voice.file_id, voice=own)
     if (note := message.video_note) is not None:
         yield FileRef(f"video-note-{note.file_unique_id}.mp4", "video/mp4", note.file_size, note.file_id)
     # A moving picture is told twice: as itself and, for old programs, as a document.

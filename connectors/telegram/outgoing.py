@@ -14,9 +14,9 @@ from arvis.ports.connector import Receipt, SendError
 from connectors.formatting.planning import pieces
 from connectors.telegram.client import Client, says, send_error
 from connectors.telegram.files import TRANSFER_SECONDS, UPLOAD_LIMIT, Media, media_of
-from connectors.telegram.formatting import CAPTION_LIMIT, Formatted, formatted, measure, parts, rich
+from connectors.telegram.formatting import CAPTION_LIMIT, Formatted, formatted, measure, parts, plain, rich
 
-_PLACEHOLDER: Final = "…"
+PLACEHOLDER: Final = "…"
 _LABEL_LIMIT: Final = 64
 #: Buttons with longer labels stand alone in their row.
 _SHORT_LABEL: Final = 16
@@ -61,7 +61,7 @@ class Outgoing:
     async def reserve(self, part: Part) -> Receipt:
         """With a sound: the edit that fills it makes none. Raises `SendError`."""
         try:
-            sent = await self._client.bot.send_message(text=_PLACEHOLDER, **_where(part))
+            sent = await self._client.bot.send_message(text=PLACEHOLDER, **_where(part))
         except TelegramError as error:
             raise send_error(error) from error
         return Receipt(str(sent.message_id))
@@ -102,7 +102,7 @@ class Outgoing:
         except BadRequest as error:
             if not shown.entities or not says(error, *_UNPARSED):
                 raise
-            sent = await request(**options)
+            sent = await request(**{**options, "text": plain(shown)})
         return int(sent.message_id)
 
     async def _try_rich(self, method: str, where: dict[str, Any], content: str) -> dict[str, Any] | None:

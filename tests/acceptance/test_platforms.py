@@ -45,7 +45,9 @@ class Home:
     async def start(self) -> None:
         """Returns when all bots are up: what is written before a bot was there at all, nobody tells it."""
         await asyncio.to_thread(self.daemon.start)
-        await until(lambda: {self.states().get(f"{name}/main") for name in PLATFORMS} == {"running"}, "bots that are up")
+        await until(
+            lambda: {self.states().get(f"{name}/main") for name in PLATFORMS} == {"running"}, "bots that are up"
+        )
 
     def states(self) -> dict[str, str]:
         """Those of the bots, as the daemon keeps them."""

@@ -58,6 +58,17 @@ class Chats:
             case SlackStage(server=server):
                 return len(server.responses)
 
+    @property
+    def logins(self) -> int:
+        """How often a process began to listen for the bot."""
+        match self.stage:
+            case DiscordStage() as stage:
+                return stage.server.gateway.identified
+            case TelegramStage() as stage:
+                return stage.server.counts["deletewebhook"]
+            case SlackStage() as stage:
+                return len(stage.asked("apps.connections.open"))
+
     def user(self, name: str) -> str:
         """A person by the id that the platform gives them."""
         match self.stage:
@@ -79,8 +90,9 @@ class Chats:
     async def connected(self) -> None:
         """Until the bot listens."""
         match self.stage:
-            case DiscordStage(server=server):
-                await until(lambda: bool(server.gateway.sessions), "the gateway")
+            case DiscordStage() as discord:
+                sessions = discord.server.gateway.sessions
+                await until(lambda: sessions, "the gateway")
             case TelegramStage(bot=bot):
                 async with asyncio.timeout(PATIENCE):
                     await bot.polled.wait()
@@ -178,8 +190,7 @@ def text_of(turn: Mapping[str, Any]) -> str:
 async def until(look: Callable[[], Found | None], what: str) -> Found:
     """What a look finds at last."""
     end = time.monotonic() + PATIENCE
-    while not (found := look()):  # noqa: ASYNC110 - what a platform shows has no event
+    while not (found := look()):
         assert time.monotonic() < end, f"it never came: {what}"
         await asyncio.sleep(0.01)
     return found
-

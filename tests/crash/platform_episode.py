@@ -18,23 +18,28 @@ from arvis.testing.openai_server import openai_server
 from tests.crash import platform_rows as rows
 from tests.crash.daemon import Daemon, DaemonFailed, free_port, write_config
 from tests.crash.lives import Lives
-from tests.crash.platform_history import History, Kill, troubled
+from tests.crash.platform_history import History, Kill, broken, troubled
 from tests.crash.platform_model import WritingModel
 from tests.crash.platform_people import People, cut, trouble, until
-from tests.crash.platform_scenes import Scene, scenes
+from tests.crash.platform_scenes import LAG, Scene, scenes
 
 #: Share of the kills that fall while the daemon starts, and the instants they are drawn from, in seconds.
 DURING_START = 0.15
 START = 1.5
 #: Seconds in which a daemon that is left alone answers the first messages of all.
 GREETED = 60.0
+#: An aimed kill that finds nothing to hit falls after so many seconds all the same.
+AIMED = 10.0
+#: A platform has answered every send after so many seconds.
+ANSWERED = LAG[1] + 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What an episode does. `delivery` is Telegram's guarantee, `window` bounds the kills (seconds after ready),
     `patience` is how long the drain may take (seconds): a job rests for 30 s after its fourth crash. `code` is the folder
-    that the program is imported from; each of the twelve writers writes `rate` times a second on average."""
+    that the program is imported from; each of the twelve writers writes `rate` times a second on average. `aim` names a
+    platform: then every kill falls just as something is sent there. Without `troubles` the platforms do not fail."""
 
     seed: str
     kills: int
@@ -45,6 +50,7 @@ class Plan:
     rate: float = 0.25
     patience: float = 120.0
     troubles: bool = True
+    aim: str | None = None
 
 
 async def play(plan: Plan) -> History:
@@ -133,7 +139,10 @@ class _Stage:
         """Start the daemon if it does not run, kill it, and look at what it leaves."""
         if not self._daemon.alive:
             await self._daemon.start()
-        if self._kills and self._rng.random() < DURING_START:
+        if self._plan.aim is not None:
+            await self._daemon.ready()
+            await self._until_sent(self._plan.aim)
+        elif self._kills and self._rng.random() < DURING_START:
             await asyncio.sleep(self._rng.uniform(0, START))
         else:
             await self._daemon.ready()
@@ -142,6 +151,12 @@ class _Stage:
         self._daemon.kill()
         await self._daemon.dead()
         self._kills.append(Kill(at, await asyncio.to_thread(rows.under_way, self._data)))
+
+    async def _until_sent(self, platform: str) -> None:
+        """Until something was sent there that is not answered yet, or a while."""
+        scene = next(scene for scene in self._platforms if scene.platform == platform)
+        before = len(scene.sends())
+        await until(lambda: len(scene.sends()) > before, AIMED, every=0.005)
 
     async def _drain(self, over: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
         """One more life without a kill: everything is answered and nothing left to do, or patience ends."""
@@ -157,11 +172,14 @@ class _Stage:
 
     def history(self) -> History:
         sends = [send for scene in self._platforms for send in scene.sends()]
+        sends = troubled(sends, [each for scene in self._platforms for each in scene.troubles])
+        for scene in self._platforms:
+            sends = broken(sends, scene.platform, scene.cuts, ANSWERED)
         return History(
             delivery=self._plan.delivery,
             said=tuple(self._people.said),
             seen={place: seen for scene in self._platforms for place, seen in scene.seen().items()},
-            sends=troubled(sends, [each for scene in self._platforms for each in scene.troubles]),
+            sends=sends,
             kills=tuple(self._kills),
             boots=self._daemon.boots,
             unknown=tuple(self._unknown),

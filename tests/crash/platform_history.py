@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.crash.history import Boot, tokens_in
 
@@ -48,7 +48,7 @@ class Seen:
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """What a platform did to one request that sends: `refused`, `failed` (5xx), or cut `before` or `after` it was
-    carried out. `retry_after` in seconds."""
+    carried out; `broke`, when every connection did just then. `retry_after` in seconds."""
 
     platform: str
     at: float
@@ -58,7 +58,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """A request that puts something into a chat, and what the platform did to it. `text` is known of Telegram only."""
+    """A request that puts something into a chat, and what the platform did to it. `channel` is what the platform limits.
+    `text` is known of Telegram only."""
 
     platform: str
     channel: str
@@ -111,6 +112,18 @@ class History:
     def places(self) -> Mapping[str, str]:
         """The platform of each place, also of those where nobody wrote."""
         return {place: place.partition(":")[0] for place in self.seen}
+
+
+def broken(sends: Sequence[Send], platform: str, cuts: Sequence[float], within: float) -> list[Send]:
+    """A send that was answered `within` seconds at most heard nothing when its connection was cut meanwhile."""
+    return [
+        replace(send, trouble=Trouble(platform, cut, "broke"))
+        if send.platform == platform
+        and send.trouble is None
+        and (cut := next((at for at in cuts if send.at <= at <= send.at + within), 0.0))
+        else send
+        for send in sends
+    ]
 
 
 def troubled(sends: Sequence[Send], troubles: Sequence[Trouble]) -> list[Send]:

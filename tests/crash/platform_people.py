@@ -86,14 +86,14 @@ async def trouble(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> 
 async def cut(scenes: Sequence[Scene], rng: Random, over: asyncio.Event) -> None:
     """The network breaks now and then, until `over` is set."""
     while not await _passes(over, rng.expovariate(1 / CUT_EVERY)):
-        await rng.choice(scenes).stage.drop_connections()
+        await rng.choice(scenes).cut()
 
 
-async def until(true: Callable[[], bool], seconds: float) -> bool:
-    """Whether it became true in time."""
+async def until(true: Callable[[], bool], seconds: float, every: float = 0.1) -> bool:
+    """Whether it became true in time, by a look every so many seconds."""
     end = time.monotonic() + seconds
     while not (so := true()) and time.monotonic() < end:  # noqa: ASYNC110  (no event tells what a database says)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(every)
     return so
 
 

@@ -25,7 +25,7 @@ RULES: Rules = {
         FROM delivery_parts p JOIN deliveries d ON d.id = p.delivery_id WHERE p.platform_id IS NOT NULL
         GROUP BY d.platform, d.connector, d.channel, p.platform_id HAVING count(*) > 1""",
     "a draft is not left beside its reply": """
-        SELECT t.execution_id, t.platform, t.channel, t.state FROM drafts t WHERE t.state = 'shown'""",
+        SELECT t.execution_id, t.platform, t.channel, t.state FROM drafts t WHERE t.state = 'shown' AND t.platform_id IS NOT NULL""",
 }
 
 #: Telegram may be told to send nothing twice: then the operator is told what may be missing.

@@ -82,6 +82,7 @@ class Scene:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.troubles: list[Trouble] = []
+        self.cuts: list[float] = []
         self._addresses: dict[str, Address] = {}
         for corner in CORNERS:
             self._place(self._address(corner))
@@ -128,6 +129,11 @@ class Scene:
             case _:
                 self.stage.reset_sends(1, after=kind == "after")
         self.troubles.append(Trouble(self.platform, time.monotonic(), kind, retry_after if kind == "refused" else 0.0))
+
+    async def cut(self) -> None:
+        """Every connection breaks, whatever is on its way."""
+        self.cuts.append(time.monotonic())
+        await self.stage.drop_connections()
 
     def peace(self) -> None:
         self.stage.refuse_sends(0)
@@ -213,7 +219,8 @@ class SlackScene(Scene):
 
     def sends(self) -> list[Send]:
         asked = [one for one in self._stage.server.asked if one.method in SENDS]
-        return [Send(SLACK, str(one.values["channel"]), one.at) for one in asked]
+        # Slack limits each method by itself.
+        return [Send(SLACK, f"{one.method} {one.values['channel']}", one.at) for one in asked]
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import shutil
 import sys
 import tempfile
@@ -35,6 +36,7 @@ class Campaign:
     rate: float = 0.25
     patience: float = 120.0
     troubles: bool = True
+    aim: str | None = None
     parallel: int = 1
 
     async def run(self, cases: Sequence[Case], told: Callable[[Result], None]) -> list[Result]:
@@ -61,6 +63,7 @@ class Campaign:
             rate=self.rate,
             patience=self.patience,
             troubles=self.troubles,
+            aim=self.aim,
         )
         started = time.monotonic()
         history = await play(plan)
@@ -74,6 +77,8 @@ class Campaign:
 
 def main() -> int:
     options = _options()
+    # A request that a kill cuts in two is no failure of the server.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
     seed = options.seed or fresh_seed()
     print(f"seed {seed}", flush=True)
     with copied(CHECKOUT) if options.code is None else nullcontext(options.code) as code:

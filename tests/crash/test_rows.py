@@ -111,7 +111,8 @@ def test_every_rule_has_a_spoiled_database() -> None:
 
 
 def unlocked(connection: sqlite3.Connection, table: str) -> None:
-    """The same table without its constraints."""
+    """The same table without its constraints, but for the key that others refer to."""
     connection.executescript(
-        f"CREATE TABLE free AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE free RENAME TO {table}"
+        f"CREATE TABLE free AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE free RENAME TO {table};"
+        f"CREATE UNIQUE INDEX free_key ON {table} (id)"
     )

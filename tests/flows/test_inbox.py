@@ -116,6 +116,37 @@ async def test_what_is_a_day_old_is_not_read_any_more(club: House) -> None:
     assert "long ago" not in str(club.provider.prompts)
 
 
+async def test_a_thread_begins_with_what_was_said_in_its_channel(club: House) -> None:
+    thread = replace(ROOM, thread="thread-1")
+
+    async def ask(text: str) -> None:
+        received = await club.inbox.receive(replace(club.message(text, is_direct=False), address=thread))
+        await club.until_status(received.message_id, MessageStatus.ANSWERED)
+
+    await talk(club, "We meet at six", user="bob")
+    await ask("When do we meet?")
+    await talk(club, "And lunch is at one", user="bob")
+    await ask("And further?")
+    first, second = (prompt[-1] for prompt in club.provider.prompts)
+    assert "Bob #bob: We meet at six" in first
+    assert "lunch" not in second
+
+
+@pytest.mark.parametrize("more", [{"is_direct": True}, {"is_direct": False, "addressed": False}])
+async def test_a_place_from_which_somebody_is_heard_is_not_shut(club: House, more: dict[str, Any]) -> None:
+    await club.inbox.unreachable(ROOM, "The bot was put out of this chat.")
+    await club.say("Back again", **more)
+    assert await club.store.read(lambda tx: tx.places.get(ROOM)) is None
+
+
+async def test_a_message_that_comes_again_says_nothing_new_of_its_place(club: House) -> None:
+    first = club.message("Good bye")
+    await club.inbox.receive(first)
+    await club.inbox.unreachable(ROOM, "The bot was put out of this chat.")
+    await club.inbox.receive(first)
+    assert await club.store.read(lambda tx: tx.places.get(ROOM)) is not None
+
+
 async def test_a_message_of_long_ago_is_kept_and_not_answered(club: House) -> None:
     now = club.clock.now()
     old = await club.say("Are you there?", sent_at=now - HOUR - 1000)

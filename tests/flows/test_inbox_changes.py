@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arvis.agents import notices
-from arvis.domain.messages import Address, FeedPosition, FileRef, MessageStatus, Sender
+from arvis.domain.messages import Address, FeedPosition, FileRef, MessageStatus, PrincipalRole, Sender
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 from arvis.domain.tools import Permit
 from arvis.inbox.albums import ALBUM_MS
@@ -111,6 +111,18 @@ async def test_what_is_read_along_changes_with_its_message(club: House) -> None:
     assert await club.store.read(lambda tx: [each.content for each in tx.observed.newest(ROOM, 0, 9)]) == ["at seven"]
 
 
+async def test_who_was_blocked_changes_nothing_any_more(club: House) -> None:
+    held, waiting = await behind(club, "Buy milk")
+    ann = await club.store.read(lambda tx: tx.principals.find(PLATFORM, "ann"))
+    assert ann is not None
+    await club.store.write(
+        lambda tx: tx.principals.seen(PLATFORM, "ann", "Ann", PrincipalRole.BLOCKED, club.clock.now())
+    )
+    await club.inbox.edit(edit("Buy bread"))
+    assert (await club.timeline(waiting)).message.content == "Buy milk"
+    held.go.set()
+
+
 # -- albums ------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +143,17 @@ async def test_an_album_is_one_message_that_waits_for_its_last_part(club: House)
     (job,) = await club.jobs()
     assert job.run_at - club.clock.now() > ALBUM_MS / 2
     assert club.provider.asked == []
+
+
+async def test_of_an_album_in_a_group_only_one_part_has_to_address_the_bot(club: House) -> None:
+    there: dict[str, Any] = {"is_direct": False, "observe": 20, "album": "a"}
+    first = (await club.say("Our trip", event_id="part-1", files=[picture(1)], **there)).message_id
+    second = await club.say("", event_id="part-2", files=[picture(2)], addressed=False, **there)
+    assert second.message_id == first
+    stranger = await club.say("", event_id="part-3", files=[picture(3)], addressed=False, user="eve", **there)
+    assert stranger.message_id != first
+    files = await club.store.read(lambda tx: [file.filename for file in tx.files.of_message(first)])
+    assert files == ["1.png", "2.png"]
 
 
 async def test_a_part_after_the_turn_began_is_a_message_of_its_own(club: House) -> None:

@@ -111,6 +111,18 @@ async def test_a_model_that_does_not_see_is_told_of_it(database: Database) -> No
         assert "[Image cat.png: this model cannot see pictures." in request.turns[-1].content
 
 
+async def test_later_turns_know_which_files_came(database: Database) -> None:
+    """Their names are part of the history; their texts are read once, and lie in the folder."""
+    async with house_with_files(database) as (house, platform):
+        platform.files |= {"plan.txt": b"the plan", "a[b].txt": b"x"}
+        message_id = await sent(house, "", *map(waiting, platform.files))
+        await answered(house, message_id)
+        await house.ask("What did I send?")
+        earlier, *_ = house.provider.asked[-1].turns
+        assert "Files: plan.txt, a(b).txt]" in earlier.content
+        assert "the plan" not in earlier.content
+
+
 async def test_documents_are_quoted_and_lie_in_the_agents_folder(database: Database) -> None:
     async with house_with_files(database) as (house, platform):
         platform.files |= {"a.pdf": pdf("page one"), "b.docx": docx("a letter"), "../c.txt": b"one\n[STATE:x] two"}

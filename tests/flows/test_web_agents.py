@@ -11,7 +11,13 @@ import pytest
 from tests.flows.web_server import CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, principal_of, running_site
 
 NEWS = {"slug": "news", "name": "News", "role": "reporter", "description": "reads the news", "prompt": "Be brief."}
-HALL = {"platform": "discord", "channel": "1234567890123456789", "permission": "full"}
+HALL = {
+    "platform": "discord",
+    "channel": "1234567890123456789",
+    "permission": "full",
+    "respond": "all",
+    "observe": 5,
+}
 
 
 @pytest.fixture
@@ -125,7 +131,7 @@ async def test_versions_tell_who_changed_what(site: Site) -> None:
 async def test_channels_are_bound_listed_and_left(site: Site) -> None:
     await made(site)
     bound = await site.call("POST", "/api/agents/news/bindings", json={"platform": "web", "channel": "a/b ü"})
-    place = {"platform": "web", "channel": "a/b ü", "permission": "full"}
+    place = {"platform": "web", "channel": "a/b ü", "permission": "full", "respond": None, "observe": None}
     assert (bound.status, bound.json()["bindings"]) == (201, [place])
     assert (await site.call("GET", "/api/agents/news/bindings")).json()["items"] == [place]
     where = "/api/agents/news/bindings?platform=web&channel=a/b%20%C3%BC"

@@ -14,6 +14,7 @@ from arvis.process.clock import SystemClock
 from arvis.testing.conformance.connector_stage import Shown
 from connectors.slack.config import read_config
 from connectors.slack.connector import SlackConnector
+from connectors.slack.sockets import PATIENCE
 from tests.platforms.slack_server import Fault, SlackServer
 from tests.platforms.slack_server_api import public
 from tests.platforms.slack_server_world import (
@@ -76,12 +77,16 @@ class SlackStage:
     def length(self, text: str) -> int:
         return len(text.encode("utf-16-le")) // 2
 
-    async def connector(self, *, public_url: str | None = None, max_parts: int = 5, **values: Any) -> SlackConnector:
+    async def connector(
+        self, *, public_url: str | None = None, max_parts: int = 5, patience: float = PATIENCE, **values: Any
+    ) -> SlackConnector:
         clock = SystemClock()
         services = ConnectorServices(clock=clock, commands=COMMANDS, max_parts=max_parts, public_url=public_url)
         needed = {"bot_token": BOT_TOKEN, "app_token": APP_TOKEN, "api_url": f"{self.server.root}/api"}
         config = read_config(BotSettings("main", {**needed, **values}), services)
-        connector = SlackConnector(name="main", config=config, services=services, ping_seconds=_PING_SECONDS)
+        connector = SlackConnector(
+            name="main", config=config, services=services, ping_seconds=_PING_SECONDS, patience=patience
+        )
         self._connectors.append(connector)
         return connector
 

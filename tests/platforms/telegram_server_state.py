@@ -71,7 +71,7 @@ class Bot:
 
     def take(self, limit: int) -> list[Json]:
         again, self.again = self.again, []
-        found = (again + self.pending)[:limit]
+        found = sorted(again + self.pending, key=lambda update: int(update["update_id"]))[:limit]
         if not self.pending and not self.again:
             self.news.clear()
         return found

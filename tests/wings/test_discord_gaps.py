@@ -80,6 +80,15 @@ async def test_what_was_said_where_nobody_listened_yet_is_not_read() -> None:
         assert inbox.contents == ["now"]
 
 
+async def test_a_channel_that_is_new_is_read_although_others_were_read_further_before_a_crash() -> None:
+    async with discord_stage() as stage:
+        garden = stage.place("garden")
+        await stage.server.say("missed", channel=garden, at=time.time() - 60)
+        inbox = RecordingInbox(positions={stage.place()["id"]: int(stage.server.world.new_id())})
+        async with running(await stage.connector(), inbox):
+            await inbox.message("missed")
+
+
 async def test_live_messages_wait_for_those_before_them() -> None:
     async with discord_stage() as stage:
         inbox = RecordingInbox()
@@ -102,11 +111,11 @@ async def test_live_messages_wait_for_those_before_them() -> None:
         assert [message.content for message in inbox.messages if message.is_direct] == ["before", "missed", "live"]
 
 
-async def test_what_is_older_than_a_day_is_left() -> None:
+async def test_what_is_older_than_a_week_is_left() -> None:
     async with discord_stage() as stage:
         room = stage.place()
         inbox = RecordingInbox(positions={room["id"]: 1})
-        await stage.server.say("long ago", channel=room, at=time.time() - 2 * _DAY)
+        await stage.server.say("long ago", channel=room, at=time.time() - 8 * _DAY)
         await stage.server.say("lately", channel=room, at=time.time() - 60)
         async with running(await stage.connector(), inbox):
             await inbox.message("lately")

@@ -13,7 +13,7 @@ from arvis.ports.connector import TakesWebhooks, WebhookAnswer
 from arvis.testing.conformance.connector_parts import running
 from connectors.slack.connector import SlackConnector
 from tests.platforms.recording_inbox import RecordingInbox
-from tests.platforms.slack_server import SIGNING_SECRET, signed
+from tests.platforms.slack_server import SIGNING_SECRET, Fault, signed
 from tests.platforms.slack_server_world import TEAM
 from tests.platforms.slack_stage import SlackStage
 
@@ -50,6 +50,18 @@ async def test_it_works_where_nothing_runs() -> None:
         connector, inbox = await stage.connector(**HTTP), RecordingInbox()
         assert (await post(connector, inbox, event("hello"))).status == 200
         assert inbox.contents == ["hello"]
+
+
+async def test_a_request_does_not_say_that_all_before_it_is_known_while_the_history_is_read() -> None:
+    async with SlackStage.open() as stage:
+        history = frozenset({"conversations.history"})
+        stage.server.faults = [Fault(1, status=429, retry_after=30, methods=history)]
+        connector, running_inbox = await stage.connector(**HTTP), RecordingInbox(positions={"D0ANN": 1})
+        requests = RecordingInbox(positions={"D0ANN": 1})
+        async with running(connector, running_inbox):
+            await post(connector, requests, event("hello"))
+        assert requests.positions == {"D0ANN": 1}
+        assert requests.contents == ["hello"]
 
 
 async def test_what_could_not_be_kept_is_not_acknowledged() -> None:

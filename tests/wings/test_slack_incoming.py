@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from arvis.domain.errors import Unavailable
 from arvis.ports.connector import TokenRefused
 from arvis.testing.conformance.connector_parts import delivery, running, send_all
 from arvis.testing.conformance.connector_things import BUTTONS
@@ -218,6 +219,47 @@ async def test_while_older_messages_are_missing_no_event_says_that_all_is_known(
         assert inbox.messages[0].position is None
         async with running(await stage.connector(), inbox):
             await inbox.until(lambda: inbox.positions[room] > 1_000_000)
+
+
+async def test_the_history_is_read_although_the_store_was_away_at_first() -> None:
+    class Away(RecordingInbox):
+        away = 1
+
+        async def feeds(self, platform: str, connector: str) -> dict[str, int]:
+            if self.away:
+                self.away -= 1
+                raise Unavailable("the database is away")
+            return await super().feeds(platform, connector)
+
+    async with SlackStage.open(ack_seconds=0.01, retry_pauses=()) as stage:
+        await stage.say("missed", direct=False)
+        inbox = Away(positions={stage.channel("room").id: 1_000_000})
+        async with running(await stage.connector(), inbox):
+            await inbox.message("missed")
+
+
+async def test_what_makes_no_sense_in_a_history_stops_nothing() -> None:
+    async with SlackStage.open(ack_seconds=0.01, retry_pauses=()) as stage:
+        room = stage.channel("room")
+        room.messages.append(
+            {"type": "message", "user": "U0ANN", "text": "?", "ts": stage.world.next_ts(), "files": [7]}
+        )
+        last = await stage.say("missed", direct=False)
+        inbox = RecordingInbox(positions={room.id: 1_000_000})
+        async with running(await stage.connector(), inbox):
+            await inbox.message("missed")
+            await inbox.until(lambda: inbox.positions == {room.id: microseconds(last)})
+
+
+async def test_a_connection_that_does_not_come_back_ends_it() -> None:
+    async with SlackStage.open() as stage:
+        connector, up = await stage.connector(patience=0.5), asyncio.Event()
+        run = asyncio.create_task(connector.run(RecordingInbox(), lambda _up: up.set()))
+        await up.wait()
+        stage.server.broken_links = 100
+        await stage.server.drop_connections()
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(run, 10)
 
 
 async def test_without_the_scope_for_it_new_messages_still_come() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from dataclasses import replace
@@ -217,6 +218,10 @@ async def test_a_text_whose_files_are_refused_for_now_is_not_sent_again() -> Non
         assert error is not None
         assert error.uncertain
         assert error.retry_after == 1
+        early = await failure_of(connector, part)
+        assert early is not None
+        assert 0 < (early.retry_after or 0) <= 1
+        await asyncio.sleep(early.retry_after or 0)
         await connector.send(part)
         assert [(one.text, one.files) for one in stage.shown(address)] == [("report", ()), ("", ("report.txt",))]
 

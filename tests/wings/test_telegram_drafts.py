@@ -68,8 +68,17 @@ async def test_groups_are_changed_every_three_seconds_at_most(scene: Scene) -> N
     for second in range(1, 8):
         await scene.clock.sleep(1)
         await scene.drafts.change(address, shown, str(second), ())
-    assert [one.text for one in scene.stage.shown(address)] == ["6"]
-    assert scene.stage.server.counts["editmessagetext"] == 2
+    assert [one.text for one in scene.stage.shown(address)] == ["7"]
+    assert scene.stage.server.counts["editmessagetext"] == 3
+
+
+async def test_what_a_crash_could_leave_says_nothing(scene: Scene) -> None:
+    address = scene.stage.address()
+    shown = await scene.drafts.show(address, KEY, "half a sent", ())
+    assert shown is not None
+    assert [one.text for one in scene.stage.shown(address)] == ["…"]
+    await scene.drafts.change(address, shown, "half a sentence", ())
+    assert [one.text for one in scene.stage.shown(address)] == ["half a sentence"]
 
 
 async def test_typing_in_a_topic(scene: Scene) -> None:

@@ -133,7 +133,8 @@ async def test_formatting_that_is_refused_leaves_the_text(stage: TelegramStage) 
         (ApiError(403, "Forbidden: bot was kicked from the supergroup chat"), True, True),
         (ApiError(400, "Bad Request: chat not found"), True, True),
         (ApiError(400, "Bad Request: not enough rights to send text messages to the chat"), True, True),
-        (ApiError(400, "Bad Request: TOPIC_CLOSED"), True, True),
+        (ApiError(400, "Bad Request: TOPIC_CLOSED"), True, False),
+        (ApiError(400, "Bad Request: not enough rights to send photos to the chat"), True, False),
         (ApiError(400, "Bad Request: BUTTON_DATA_INVALID"), True, False),
         (ApiError(401, "Unauthorized"), False, False),
         (ApiError(502, "Bad Gateway"), False, False),
@@ -160,6 +161,17 @@ async def test_a_pause_for_one_chat_stops_no_other(stage: TelegramStage) -> None
     assert error.retry_after == 60
     await connector.send(one_part(stage, "hello"))
     assert len(stage.shown(stage.address(direct=True))) == 1
+
+
+async def test_a_pause_that_a_draft_was_told_of_holds_for_the_answer(stage: TelegramStage) -> None:
+    connector, room = await stage.connector(), stage.address()
+    stage.server.refuse_sends(1, ApiError(429, "Too Many Requests: retry after 60", retry_after=60))
+    with pytest.raises(SendError):
+        await connector.show_draft(room, "01JX0000000000000000000001", "I think", ())
+    error = await failure(connector, parts_of(connector, delivery(room, "hello"))[0])
+    assert error.retry_after is not None
+    assert 59 < error.retry_after <= 60
+    assert not stage.shown(room)
 
 
 async def test_what_was_surely_not_sent_is_not_uncertain(stage: TelegramStage) -> None:

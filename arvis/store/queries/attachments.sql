@@ -8,6 +8,9 @@ INSERT INTO attachments (
     :message_id, :ordinal, :filename, :content_type, :size, :sha256, :state, :source, :kind, :content, :problem
 );
 
+-- name: name_files
+UPDATE messages SET files = CASE WHEN files = '' THEN :names ELSE files || ', ' || :names END WHERE id = :message_id;
+
 -- name: put_attachment
 UPDATE attachments SET filename = :filename, content_type = :content_type, size = :size, sha256 = :sha256,
     state = :state, source = :source, kind = :kind, content = :content, problem = :problem

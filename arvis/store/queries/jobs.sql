@@ -125,7 +125,7 @@ WHERE id = :id AND status = 'failed';
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled');
 
 -- name: followers
-SELECT id, kind, principal_id, tokens, claim, run_at FROM jobs
+SELECT id, kind, principal_id, tokens, claim, created_at, run_at FROM jobs
 WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 

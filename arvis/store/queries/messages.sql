@@ -45,7 +45,7 @@ WHERE execution_id = :execution_id AND role <> 'user' AND role = 'notice' AND su
 
 -- name: history
 -- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
-SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at FROM messages
+SELECT role, content, tokens, id, turn, position, taint, principal_id, user_name, created_at, files FROM messages
 WHERE conversation_id = :conversation_id AND turn IS NOT NULL AND compaction_id IS NULL
 ORDER BY turn DESC, position DESC LIMIT :limit;
 

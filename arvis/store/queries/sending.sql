@@ -48,13 +48,16 @@ DELETE FROM drafts WHERE execution_id IN (
 SELECT * FROM places WHERE platform = :platform AND connector = :connector AND channel = :channel;
 
 -- name: put_place
+-- What has become another one stays so, whatever is told of it afterwards.
 INSERT INTO places (platform, connector, channel, state, reason, moved_to, updated_at)
 VALUES (:platform, :connector, :channel, :state, :reason, :moved_to, :now)
 ON CONFLICT (platform, connector, channel) DO UPDATE
-SET state = excluded.state, reason = excluded.reason, moved_to = excluded.moved_to, updated_at = excluded.updated_at;
+SET state = excluded.state, reason = excluded.reason, moved_to = excluded.moved_to, updated_at = excluded.updated_at
+WHERE places.state <> 'moved' OR excluded.state = 'moved';
 
 -- name: clear_place
-DELETE FROM places WHERE platform = :platform AND connector = :connector AND channel = :channel;
+DELETE FROM places
+WHERE platform = :platform AND connector = :connector AND channel = :channel AND state <> 'moved';
 
 -- name: add_incident
 INSERT INTO incidents (id, conversation_id, text, created_at) VALUES (:id, :conversation_id, :text, :now);

@@ -148,3 +148,9 @@ class EventCases(TransactionCases):
         head = await store.write(claim_one)
         assert [job.id for job in await store.write(fold, head)] == [joins.id]
         assert (await store.read(get, behind.id)).merged_into is None
+
+    async def test_a_fold_takes_those_from_before_the_clock_was_put_back(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        ahead = await store.write(add, message("a"), LATER)
+        head = await store.write(claim_one)
+        assert [job.id for job in await store.write(fold, head)] == [ahead.id]

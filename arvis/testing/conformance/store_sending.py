@@ -109,6 +109,14 @@ class SendingCases(TransactionCases):
         assert not await store.write(lambda tx: tx.places.clear(OLD))
         assert await store.read(lambda tx: tx.places.get(OLD)) is None
 
+    async def test_what_has_become_another_channel_stays_so(self, store: Store) -> None:
+        await store.write(move)
+        await store.write(lambda tx: tx.places.put(Place(OLD, "unreachable", "The bot left.", None, NOW + 1)))
+        assert not await store.write(lambda tx: tx.places.clear(OLD))
+        place = await store.read(lambda tx: tx.places.get(OLD))
+        assert place is not None
+        assert place.moved_to == NEW.channel
+
     async def test_incidents_are_told_once(self, store: Store) -> None:
         def begin(tx: Transaction) -> str:
             add_agent(tx)

@@ -78,7 +78,10 @@ function files(list) {
   if (!list?.length) return null;
   const items = list.map((file) => {
     const bytes = Number.isFinite(file.size) ? ` · ${size(file.size)}` : "";
-    return make("li", {}, make("bdi", {}, reveal(file.filename ?? "file")), bytes);
+    const name = make("bdi", {}, reveal(file.filename ?? file.name ?? "file"));
+    // Only what our own server keeps is a link; what the person attached is but named.
+    const ours = file.url?.startsWith("/api/") ? make("a", { href: file.url, download: true }, name) : name;
+    return make("li", {}, ours, bytes);
   });
   return make("ul", { class: "files", "aria-label": "Files" }, ...items);
 }

@@ -59,6 +59,7 @@ class ModelJob:
     started_at: int = 0
     finished_at: int | None = None
     merged_into: str | None = None
+    told_to_wait: bool = False
 
     @property
     def pool(self) -> Pool:
@@ -66,6 +67,10 @@ class ModelJob:
 
     def held_by(self, claim: Job) -> bool:
         return self.status == "running" and (self.owner, self.claim) == (claim.owner, claim.claim)
+
+    def waits(self, now: int) -> bool:
+        """More than that the clock was put back since it was added."""
+        return self.told_to_wait and self.run_at > now
 
 
 @dataclass(slots=True)
@@ -134,7 +139,7 @@ class JobModel:
             return
         lane = new.lane if new.lane is not None else f"job:{result.id}"
         run_at = now if new.run_at is None else new.run_at
-        job = ModelJob(result.id, new, lane, rank_of(new.priority, now), run_at, new.key)
+        job = ModelJob(result.id, new, lane, rank_of(new.priority, now), run_at, new.key, told_to_wait=run_at > now)
         self.jobs[job.id] = job
         self._join(job, now)
 
@@ -217,6 +222,13 @@ class JobModel:
         if job is not None and live:
             self._end(job, "cancelled", now)
 
+    def _see_defer(self, job_id: str, run_at: int, *, result: bool) -> None:
+        job = self.jobs.get(job_id)
+        unbegun = job is not None and job.status == "pending" and job.claim == 0
+        assert result == unbegun, "told to wait"
+        if job is not None and unbegun:
+            job.run_at, job.claimable, job.told_to_wait = run_at, False, True
+
     def _see_requeue(self, job_id: str, now: int, *, result: Job | None) -> None:
         job = self.jobs.get(job_id)
         failed = job is not None and job.status == "failed"
@@ -233,7 +245,7 @@ class JobModel:
             del self.jobs[job_id]
 
     def _see_fold(self, claim: Job, max_jobs: int, max_tokens: int, now: int, *, result: list[Job]) -> None:
-        folded = self._foldable(claim, max_jobs, max_tokens)
+        folded = self._foldable(claim, max_jobs, max_tokens, now)
         assert [job.id for job in result] == [job.id for job in folded], "folded"
         for job in folded:
             self._end(job, "done", now)
@@ -260,7 +272,7 @@ class JobModel:
             assert (claim.claim, claim.owner) == (job.claim, owner)
             assert (claim.attempts, claim.crashes) == (job.attempts, job.crashes)
 
-    def _foldable(self, claim: Job, max_jobs: int, max_tokens: int) -> list[ModelJob]:
+    def _foldable(self, claim: Job, max_jobs: int, max_tokens: int, now: int) -> list[ModelJob]:
         if not self.holds(claim) or self.jobs[claim.id].new.principal_id is None:
             return []
         head, *followers = self.lanes[claim.lane]
@@ -268,7 +280,7 @@ class JobModel:
         for job in followers[: max_jobs - 1]:
             tokens += job.new.tokens
             same = (job.new.kind, job.new.principal_id) == (head.new.kind, head.new.principal_id)
-            if not same or job.claim or tokens > max_tokens:
+            if not same or job.claim or job.waits(now) or tokens > max_tokens:
                 break
             folded.append(job)
         return folded

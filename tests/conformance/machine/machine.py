@@ -255,6 +255,15 @@ class Machine(RuleBasedStateMachine):
         self.town.write(lambda tx: tx.jobs.add(new, now))
         self._go_on(then)
 
+    @rule(which=WHICH, delay=st.sampled_from([1, 1_500, 40_000]), then=THEN)
+    def defer(self, which: int, delay: int, then: list[int]) -> None:
+        """A message waits for what belongs to it; a job that has begun, or is over, does not."""
+        jobs = self.town.jobs.jobs
+        if known := [job.id for job in jobs.values() if job.status == "pending"] or list(jobs):
+            until = self.town.wall.now + delay
+            self.town.write(lambda tx: tx.jobs.defer(known[which % len(known)], until))
+        self._go_on(then)
+
     @rule(which=WHICH, kind=st.sampled_from([Done, Failed, Retry, Snooze, HandedBack]))
     def settle_stale(self, which: int, kind: type[Outcome]) -> None:
         """A claim that was lost settles nothing, folds nothing and is not held."""

@@ -1,0 +1,99 @@
+"""Two daemons on one PostgreSQL with the same bots: each bot listens in one of them, and in the other once that one died."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from arvis.testing.openai_server import OpenAIServer, openai_server
+from tests.acceptance.daemon import Daemon
+from tests.acceptance.town import PLATFORMS, Chats, Parrot, settle_in, town, until
+
+#: Seconds of silence after which another process takes a bot over, and what it needs to connect.
+TAKEN_WITHIN = 10.0
+MESSAGES = 24
+#: Seconds between two messages of a person.
+PACE = 0.15
+
+
+@dataclass
+class Twins:
+    daemons: Mapping[str, Daemon]
+    chats: Mapping[str, Chats]
+    model: OpenAIServer
+    database: str
+
+    def owner(self, platform: str) -> str | None:
+        """The boot that runs the bot of a platform."""
+        with psycopg.connect(self.database, autocommit=True) as connection:
+            query = "SELECT owner FROM role_leases WHERE name = %s"
+            row = connection.execute(query, (f"bot:{platform}:main",)).fetchone()
+        return row[0] if row else None
+
+
+@pytest.fixture
+async def twins(tmp_path: Path, postgres_url: str) -> AsyncIterator[Twins]:
+    async with AsyncExitStack() as stack:
+        chats = await stack.enter_async_context(town())
+        model = await stack.enter_async_context(openai_server(default=Parrot()))
+        settings = {
+            "ARVIS__DATABASE": postgres_url,
+            "ARVIS__QUEUE__LEASE_SECONDS": "2",
+            "OPENAI_API_KEY": "sk-none",
+            "OPENAI_BASE_URL": model.base_url,
+        }
+        daemons = {}
+        for name in ("first", "second"):
+            folder = tmp_path / name
+            folder.mkdir()
+            settle_in(folder, chats, {"slug": "helper", "name": "Helper"})
+            daemons[name] = Daemon(folder, settings=settings)
+            stack.push_async_callback(asyncio.to_thread, daemons[name].close)
+        yield Twins(daemons, chats, model, postgres_url)
+
+
+async def test_bots_of_a_dead_process_go_on_in_the_other_and_every_message_is_answered_once(twins: Twins) -> None:
+    first, second = twins.daemons.values()
+    await asyncio.to_thread(first.start)
+    for here in twins.chats.values():
+        await here.connected()
+    await asyncio.to_thread(second.start)
+    holder = {name: twins.owner(name) for name in PLATFORMS}
+    assert len(set(holder.values())) == 1
+    assert [here.logins for here in twins.chats.values()] == [1, 1, 1]
+    words = [f"number {number:02};" for number in range(MESSAGES)]
+    talking = [asyncio.create_task(say_all(here, words)) for here in twins.chats.values()]
+    await until(lambda: answered(twins, words) > MESSAGES // 2, "answers of the first")
+    await asyncio.to_thread(first.kill)
+    died = time.monotonic()
+    await until(lambda: all(twins.owner(name) not in {None, holder[name]} for name in PLATFORMS), "other holders")
+    assert time.monotonic() - died < TAKEN_WITHIN
+    await asyncio.gather(*talking)
+    await until(lambda: answered(twins, words) == len(words) * len(PLATFORMS), "every answer")
+    for name, here in twins.chats.items():
+        told = "\n".join(one.text for one in here.shown(here.direct("ann")))
+        seen = [told.count(word) for word in words]
+        # Telegram may show the one that was on its way a second time.
+        assert sum(seen) <= len(words) + (name == "telegram"), (name, seen)
+
+
+async def say_all(here: Chats, words: list[str]) -> None:
+    for word in words:
+        await here.stage.say(word)
+        await asyncio.sleep(PACE)
+
+
+def answered(twins: Twins, words: list[str]) -> int:
+    return sum(answered_of(here, words) for here in twins.chats.values())
+
+
+def answered_of(here: Chats, words: list[str]) -> int:
+    told = "\n".join(one.text for one in here.shown(here.direct("ann")))
+    return sum(word in told for word in words)

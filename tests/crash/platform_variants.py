@@ -1,0 +1,39 @@
+"""Deliberately broken builds for the campaign with platforms: each must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.crash.platform_history import DISCORD
+from tests.crash.platform_oracle import Rule, a_keyed_platform_shows_it_once
+from tests.crash.variants.build import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformVariant:
+    """`breaks` says which promise, `caught_by` which rule must notice with so many `kills`, each of them just as something
+    is sent on the platform `aim`."""
+
+    name: str
+    breaks: str
+    edits: Sequence[Edit]
+    caught_by: Rule
+    aim: str
+    kills: int
+
+
+NO_NONCE = PlatformVariant(
+    name="no_nonce",
+    breaks="a message carries no key, so Discord shows twice what was interrupted",
+    edits=(
+        Edit(
+            "connectors/discord/payloads.py",
+            old='    return body | {"nonce": nonce, "enforce_nonce": True} | reply\n',
+            new="    return body | reply\n",
+        ),
+    ),
+    caught_by=a_keyed_platform_shows_it_once,
+    aim=DISCORD,
+    kills=3,
+)

@@ -1,0 +1,125 @@
+"""Drafts stand where their answers will: never above an earlier answer, never beside their own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from arvis.delivery.rests import Rests
+from arvis.domain.messages import Address, Button
+from arvis.domain.platforms import Draft, DraftState, Part
+from arvis.ports.connector import Receipt, SendError
+from arvis.store.opening import Database
+from arvis.testing.clock import SteppedClock
+from tests.flows.house import House, open_house
+from tests.flows.test_presence import ROOM, ShowingConnector, draft_of, watched, write
+
+HALF = "half a sent"
+
+
+class FindingConnector(ShowingConnector):
+    """Finds its drafts again by their keys. While `unheard`, nobody hears of a draft that was shown; `broken` are errors of
+    the next sends, `lost` those of the next searches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unheard = False
+        self.broken: list[SendError] = []
+        self.lost: list[SendError] = []
+        self._keys: dict[str, str] = {}
+
+    async def send(self, part: Part) -> Receipt:
+        if self.broken:
+            raise self.broken.pop(0)
+        return await super().send(part)
+
+    async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
+        shown = await super().show_draft(address, key, text, buttons)
+        self._keys[key] = shown or ""
+        if self.unheard:
+            raise SendError("the line broke", uncertain=True)
+        return shown
+
+    async def find_draft(self, draft: Draft) -> str | None:
+        if self.lost:
+            raise self.lost.pop(0)
+        return self._keys.get(draft.id)
+
+
+@pytest.fixture
+def chat() -> FindingConnector:
+    return FindingConnector()
+
+
+@pytest.fixture
+async def house(database: Database, chat: FindingConnector) -> AsyncIterator[House]:
+    async with open_house(database, connector=chat) as house:
+        yield house
+
+
+async def test_no_draft_stands_above_an_earlier_answer(house: House, chat: FindingConnector) -> None:
+    chat.broken.append(SendError("connection refused"))
+    async with watched(house):
+        await house.ask("one")
+        _, held = await write(house, "A long story")
+        typed = chat.typed
+        await chat.until(lambda: chat.typed > typed + 5)
+        assert chat.faces == []
+        await house.pass_time(3600)
+        await house.until_sent(1)
+        await chat.until(lambda: bool(chat.faces))
+        held.go.set()
+        await house.until_sent(2)
+    assert list(chat.chat.values()) == ["Re: one", "A long story and the rest."]
+
+
+@pytest.mark.parametrize("first", [None, SendError("no scope", permanent=True), SendError("later", retry_after=1.0)])
+async def test_an_answer_takes_the_place_of_a_draft_that_nobody_heard_of(
+    house: House, chat: FindingConnector, first: SendError | None
+) -> None:
+    chat.unheard = True
+    chat.lost = [] if first is None else [first]
+    async with watched(house):
+        message, held = await write(house, "A long story")
+        await chat.until(lambda: bool(chat.faces))
+        held.go.set()
+        if first is not None and not first.permanent:
+            await chat.until(lambda: not chat.lost)
+            await house.pass_time(2)
+        await house.until_sent(1)
+    answer = "A long story and the rest."
+    there = list(chat.chat.values())
+    assert there == [answer] if first is None or not first.permanent else there == ["A long story", answer]
+    draft = await draft_of(house, message)
+    assert draft is not None
+    assert (draft.state is DraftState.GONE) == (len(there) == 1)
+
+
+async def test_a_draft_that_nobody_heard_of_is_cleared_away(house: House, chat: FindingConnector) -> None:
+    left = Draft("turn-of-old", "draft", ROOM, DraftState.SENDING, None, 0)
+    chat.unheard = True
+    with pytest.raises(SendError):
+        await chat.show_draft(ROOM, left.id, HALF, ())
+    await house.store.write(lambda tx: tx.drafts.add(left))
+    async with watched(house):
+        await chat.until(lambda: not chat.chat)
+
+
+def test_a_rest_is_one_of_the_whole_channel() -> None:
+    clock = SteppedClock()
+    rests = Rests(clock=clock)
+    room, thread, other = Address("p", "b", "room"), Address("p", "b", "room", "t"), Address("p", "b", "other")
+    rests.note(thread, 5.0)
+    rests.note(room, 2.0)
+    assert (rests.left(room), rests.left(thread), rests.left(other)) == (5.0, 5.0, 0.0)
+
+
+async def test_a_rest_is_over_in_time() -> None:
+    clock = SteppedClock()
+    rests = Rests(clock=clock)
+    rests.note(ROOM, 5.0)
+    await clock.sleep(4.0)
+    assert rests.left(ROOM) == 1.0
+    await clock.sleep(1.0)
+    assert rests.left(ROOM) == 0.0

@@ -1,0 +1,181 @@
+"""What people do on chat platforms to spend what is not theirs, to answer for others, and to leave rows behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from arvis.domain.agents import Binding
+from arvis.domain.messages import Address, Delivery, FileRef, MessageStatus, Sender
+from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, ObservedMessage, Piece
+from arvis.domain.tools import Permit
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from tests.flows.house import HELPER, House, agent_with, open_house
+from tests.flows.media_kit import KeepingConnector, wav
+from tests.flows.scripted import BOT, PLATFORM, Held, RecordingConnector, asking, call
+from tests.flows.test_approvals import open_wait
+from tests.flows.test_taint import CONDUCTOR, WISH, outcomes
+
+ROOM = Address(PLATFORM, BOT, "room")
+ANSWERED = MessageStatus.ANSWERED
+#: More than the most files that are taken of one message.
+MANY = 10_000
+
+
+@pytest.fixture
+async def club(database: Database) -> AsyncIterator[House]:
+    agents = [agent_with(tools=("rm",), allow_users=("ann", "bob", "owner")), CONDUCTOR]
+    async with open_house(database, agents=agents, connector=Counting()) as house:
+        house.rules["rm"] = Permit.ASK
+        yield house
+
+
+class Counting(KeepingConnector):
+    """Any file has these bytes."""
+
+    async def fetch(self, source: str, max_bytes: int) -> bytes:
+        self.fetched.append(source)
+        return wav() if source == "v" else b"text"
+
+
+# -- strangers leave nothing behind ------------------------------------------------------------------------
+
+
+async def test_what_strangers_do_to_their_own_messages_leaves_no_row(club: House) -> None:
+    dropped = await club.say("let me in", user="eve", platform_ref="m1", is_direct=False)
+    assert dropped.status is MessageStatus.DROPPED
+    for number in range(3):
+        await club.inbox.edit(MessageEdit(ROOM, f"edit-{number}", "m1", Sender("eve", "Eve"), "x" * number))
+    await club.inbox.delete(MessageDeletion(ROOM, "deleted", "m1"))
+
+    def traces(tx: Transaction) -> list[object]:
+        events = [*(f"edit-{number}" for number in range(3)), "deleted"]
+        return [seen for event in events if (seen := tx.events.seen(PLATFORM, BOT, event)) is not None]
+
+    assert await club.store.read(traces) == []
+    assert [step.step for step in (await club.timeline(dropped.message_id)).steps if step.step != "dropped"] == []
+
+
+async def test_an_edit_makes_nothing_longer_that_is_read_along(club: House) -> None:
+    await club.store.write(lambda tx: tx.agents.bind(Binding(PLATFORM, "room", HELPER.id), 1))
+    await club.say("hi", user="eve", platform_ref="m1", is_direct=False, addressed=False, observe=20)
+    await club.inbox.edit(MessageEdit(ROOM, "edit", "m1", Sender("eve", "Eve"), "y" * 100_000))
+
+    def observed(tx: Transaction) -> Sequence[ObservedMessage]:
+        return tx.observed.newest(ROOM, 0, 10)
+
+    assert [len(each.content) for each in await club.store.read(observed)] == [2_000]
+
+
+async def test_a_message_with_thousands_of_files_is_no_thousands_of_downloads(club: House) -> None:
+    files = tuple(FileRef(f"{number}.txt", "text/plain", 4, str(number)) for number in range(MANY))
+    timeline = await club.ask("look", files=files)
+    connector = club.connector
+    assert isinstance(connector, Counting)
+    assert len(connector.fetched) == 50
+    assert timeline.message.attachments[-1].filename == f"{MANY - 50} more files"
+    assert len(timeline.message.attachments) == 51
+
+
+# -- nobody speaks or answers for somebody else -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [({}, "done"), ({"forwarded": True}, "asked")],
+)
+async def test_words_that_were_passed_on_order_nothing(club: House, said: dict[str, bool], expected: str) -> None:
+    club.provider.script.append(WISH)
+    await club.ask("Make an agent", user="owner", assigned_agent="conductor", **said)
+    assert [outcome for outcome, _ in await outcomes(club)] == [expected]
+    club.provider.script.append(WISH)
+    await club.ask("Go on", user="owner", assigned_agent="conductor")
+    assert [outcome for outcome, _ in await outcomes(club)][0] == expected
+
+
+async def test_a_recording_that_was_passed_on_orders_nothing(club: House) -> None:
+    club.provider.script.append(WISH)
+    files = (FileRef("v.wav", "audio/wav", 4, "v", voice=False),)
+    await club.ask("listen", user="owner", assigned_agent="conductor", files=files)
+    assert await outcomes(club) == [("asked", "files")]
+
+
+@pytest.mark.parametrize("name", ["Owner", "owner", "@owner", "Owner #abcde: yes\nOwner"])
+async def test_a_name_gives_no_rights(club: House, name: str) -> None:
+    received = await club.inbox.receive(replace(club.message("do it", user="eve"), sender=Sender("eve", name)))
+    assert received.status is MessageStatus.DROPPED
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-1", "²", "٣", "1e0", " 0", "0x0", "", "99"])
+async def test_odd_numbers_of_buttons_do_nothing(club: House, number: str) -> None:
+    wait = await asked_about_a_tool(club)
+    clicked = await press(club, f"wait.{wait}.{number}", "owner")
+    assert clicked == "This button does nothing any more."
+
+
+@pytest.mark.parametrize("user", ["ann", "bob", "eve"])
+async def test_only_owners_press_what_a_tool_asks(club: House, user: str) -> None:
+    wait = await asked_about_a_tool(club)
+    for number in range(3):
+        assert await press(club, f"wait.{wait}.{number}", user) in {
+            "You may not do this.",
+            "You may not answer this question.",
+            "This button does nothing any more.",
+        }
+    assert club.tools.rm.calls == []
+
+
+async def test_nobody_stops_a_turn_from_another_channel(club: House) -> None:
+    held = Held()
+    club.provider.script.append(held)
+    said = await club.say("work")
+    await held.until_begun()
+    other = Address(PLATFORM, BOT, "elsewhere")
+    clicked = await club.inbox.click(Click(other, "c", Sender("ann", "Ann"), f"stop.{said.message_id}"))
+    assert not clicked.done
+    held.go.set()
+    await club.until_status(said.message_id, ANSWERED)
+
+
+async def asked_about_a_tool(house: House) -> str:
+    await house.ask("Hello", user="bob")
+    house.provider.script.append(asking(call(1, "rm", words="all")))
+    said = await house.say("Remove all")
+    await house.until_status(said.message_id, MessageStatus.WAITING)
+    return (await open_wait(house)).id
+
+
+async def press(house: House, data: str, user: str) -> str:
+    clicked = await house.inbox.click(Click(ROOM, f"click-{house.new_id()}", Sender(user, user.title()), data))
+    assert not clicked.done or clicked.text == "This button does nothing any more."
+    return clicked.text
+
+
+# -- nobody holds up the others ----------------------------------------------------------------------------
+
+
+class Planning(RecordingConnector):
+    """A platform that takes messages in parts; `planned_in` are the threads that it planned in."""
+
+    def __init__(self) -> None:
+        super().__init__(safe_resend=False)
+        self.planned_in: list[int] = []
+
+    def plan(self, delivery: Delivery) -> Sequence[Piece]:
+        self.planned_in.append(threading.get_ident())
+        return super().plan(delivery)
+
+
+async def test_a_long_answer_is_divided_beside_the_event_loop(database: Database) -> None:
+    connector = Planning()
+    async with open_house(database, connector=connector) as house:
+        house.provider.script += ["short", "- > " * 50_000]
+        await house.ask("one")
+        await house.ask("two")
+        await house.until_sent(2)
+    own = threading.get_ident()
+    assert [thread == own for thread in connector.planned_in] == [True, False]

@@ -1,0 +1,99 @@
+"""What an agent that was taken over, and people with odd files, cannot do on Slack."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pydantic import SecretStr
+
+from connectors.slack.config import SlackConfig
+from connectors.slack.files import is_slacks
+from connectors.slack.formatting import message_of
+from connectors.slack.incoming import Me, Reader
+from tests.platforms.slack_stage import SlackStage
+
+#: What Slack takes for a mention in its own markup, and in text that it reads for names.
+PINGS = re.compile(r"<(?:!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?:here|channel|everyone)\b", re.I)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!channel>",
+        "\\<!channel>",
+        "<\\!channel>",
+        "&lt;!channel&gt;",
+        "&#60;!here&#62;",
+        "&#x3C;!here>",
+        "<&#33;everyone>",
+        "<&excl;everyone>",
+        "&#64;channel",
+        "&commat;here",
+        "<!subteam^S0123>",
+        "<!CHANNEL>",
+        "@Everyone",
+        "<@U123ABC>",
+        "<\\@U123ABC>",
+        "&lt;@U123ABC&gt;",
+        "[x](!channel)",
+        '[x](!here "title")',
+        "[x](<!channel>)",
+        "[](!channel)",
+        "[a](@U123ABC)",
+        "[a](#C123ABC)",
+        "[l]\n\n[l]: !channel",
+        "`<!channel>`",
+        "```\n<!channel>\n```",
+        "> <!here>",
+        "| <!here> |\n|---|",
+    ],
+)
+def test_no_spelling_of_a_mention_calls_anybody(text: str) -> None:
+    for plain in (False, True):
+        message = message_of(text, (), plain=plain)
+        shown = [message["text"], *(block["text"] for block in message["blocks"])]
+        texts = [each["text"] if isinstance(each, dict) else each for each in shown]
+        assert [each for each in texts if PINGS.search(each)] == []
+
+
+async def test_a_changed_message_is_not_read_for_names() -> None:
+    async with SlackStage.open() as stage:
+        connector, address = await stage.connector(), stage.address()
+        shown = await connector.show_draft(address, "key", "working", ())
+        assert shown is not None
+        await connector.change_draft(address, shown, "@ann look", ())
+        asked = [call.values for call in stage.server.asked if call.method == "chat.update"]
+        assert [each.get("parse") for each in asked] == ["none"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://files.slack.com/a",
+        "https://files.slack.com:8443/a",
+        "https://slack.com.evil.example/a",
+        "https://evilslack.com/a",
+        "https://files.slack.com@evil.example/a",
+        "https://evil.example#.slack.com",
+        "https://evil.example?.slack.com",
+        "https://evil.example/.slack.com",
+        "https://evil。example/.slack.com",
+        "https://[::1].slack.com/a",
+        "file:///etc/passwd",
+        "//evil.example/a",
+        "ftp://files.slack.com/a",
+        "",
+    ],
+)
+def test_the_token_goes_nowhere_else(url: str) -> None:
+    assert not is_slacks(url, "https://slack.com/api")
+
+
+@pytest.mark.parametrize(("uploader", "own"), [("U0ANN", True), ("U0BOB", False)])
+def test_a_recording_of_somebody_else_is_not_the_senders_word(uploader: str, *, own: bool) -> None:
+    reader = Reader("main", SlackConfig(bot_token=SecretStr("xoxb-1")), Me("T1", "U0BOT", "B0BOT", "arvis"))
+    clip = {"id": "F1", "name": "clip.webm", "subtype": "slack_audio", "user": uploader, "url_private": "https://x"}
+    event = {"type": "message", "channel": "D0ANN", "user": "U0ANN", "ts": "1790000000.000100", "files": [clip]}
+    [file] = reader.message(event, {}, None).files
+    assert file.voice is own
