@@ -17,7 +17,7 @@ from arvis.agents import notices, rounds
 from arvis.agents.briefing import Briefing, Materials
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
-from arvis.agents.examination import READ_FILES, InputNode
+from arvis.agents.examination import READ_FILES, InputNode, load_arrival
 from arvis.agents.model_call import ModelCaller
 from arvis.agents.outgoing import with_files
 from arvis.agents.pictures import load_pictures, pictures_of
@@ -87,6 +87,7 @@ def agent_graph(parts: AgentParts) -> Graph:
             "call_model": "use_tools",
             "use_tools": PREPARE,
         },
+        opening=load_arrival,
     )
 
 
@@ -102,7 +103,9 @@ class _Nodes:
 
     async def prepare(self, context: NodeContext) -> Decision:
         """Build the prompt from what is true now; only its measures are kept."""
-        turn = await self._store.read(load_standing, context.execution, context.now())
+        turn = context.handed
+        if not isinstance(turn, Standing):
+            turn = await self._store.read(load_standing, context.execution, context.now())
         if unsettled(turn.current):
             return Goto(READ_FILES)  # of a message that joined the turn on the way
         self._briefing.learn(turn)

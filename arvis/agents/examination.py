@@ -7,13 +7,14 @@ the reply asks for waits for a person. What was found is part of the step, and s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from arvis.agents import notices
 from arvis.agents.compacting_range import compaction_due
 from arvis.agents.input import Diagnostics, examine
 from arvis.agents.reading import unsettled
-from arvis.agents.standing import load_asked
-from arvis.domain.agents import Agent, AgentStatus
+from arvis.agents.standing import Standing, load_standing
+from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
 from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
@@ -29,12 +30,33 @@ READ_FILES = "read_files"
 _RECENT = 30
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What stands before a turn, and what its messages are judged by: when (ms) this person wrote here before, the newest
+    first, and how long the conversation is."""
+
+    standing: Standing
+    times: list[int]
+    size: Size
+
+
+def load_arrival(tx: Transaction, execution: Execution, now: int) -> Arrival:
+    standing = load_standing(tx, execution, now)
+    newest, conversation_id = standing.current[-1], standing.conversation.id
+    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
+    return Arrival(standing, times, tx.compactions.size(conversation_id))
+
+
 class InputNode:
     def __init__(self, *, store: Store) -> None:
         self._store = store
 
     async def examine(self, context: NodeContext) -> Decision:
-        agent, messages, times, size = await self._store.read(_load, context.execution)
+        arrived = context.handed
+        if not isinstance(arrived, Arrival):
+            arrived = await self._store.read(load_arrival, context.execution, context.now())
+        standing, times, size = arrived.standing, arrived.times, arrived.size
+        agent, messages = standing.agent, standing.current
         if agent.status is AgentStatus.ARCHIVED:
             return End(RunResult(notices.archived(agent.name), "", "", "").to_json())
         if unsettled(messages):
@@ -50,19 +72,12 @@ class InputNode:
             taint.add(Label.FLAGGED)
             context.record(_label, suspicious)
             context.commit_first()
+        context.hand_on(standing)
         return Next(
             None,
             input={message_id: diagnostics.to_json() for message_id, diagnostics in found.items()},
             taint=sorted(taint),
         )
-
-
-def _load(tx: Transaction, execution: Execution) -> tuple[Agent, list[StoredMessage], list[int], Size]:
-    asked = load_asked(tx, execution)
-    newest = asked.current[-1]
-    conversation_id = newest.conversation_id or ""
-    times = tx.messages.recent(conversation_id, newest.principal_id or "", _RECENT)
-    return asked.agent, asked.current, times, tx.compactions.size(conversation_id)
 
 
 def _label(tx: Transaction, messages: Sequence[StoredMessage]) -> None:

@@ -215,10 +215,14 @@ def _user_message(
     )
 
 
-def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) -> list[StoredMessage]:
+def end_turn(
+    tx: Transaction, execution: Execution, ending: Ending, now: int, *, asked: Sequence[StoredMessage] | None = None
+) -> Sequence[StoredMessage]:
     """Store the one reply or notice of a turn, give its messages their end, and queue the delivery. Returns the
-    user messages; none when the execution is no turn of a chat, or its turn has ended already."""
-    asked = tx.messages.of_turn(execution.id)
+    user messages (`asked`, where this transaction has just read them); none when the execution is no turn of a chat, or
+    its turn has ended already."""
+    if asked is None:
+        asked = tx.messages.of_turn(execution.id)
     if all(message.status in FINAL_STATUSES for message in asked):
         return []
     newest = asked[-1]
@@ -258,14 +262,15 @@ def end_turn(tx: Transaction, execution: Execution, ending: Ending, now: int) ->
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
     """Behind the turns that wait: then the next one need not wait for it. `ceiling` is what its last prompt went by."""
-    conversation = tx.conversations.get(reply.conversation_id or "")
-    if agent is None or conversation is None:
+    conversation_id = reply.conversation_id
+    if agent is None or conversation_id is None:
         return
     ceiling = execution.state.get("ceiling") or agent.context_tokens
     if not ceiling:
         return
     layers = execution.state.get("prompt", {}).get("tokens", {})
-    if compaction_due(tx.compactions.size(conversation.id), ceiling) or room_is_short(layers, reply.tokens, ceiling):
+    due = compaction_due(tx.compactions.size(conversation_id), ceiling) or room_is_short(layers, reply.tokens, ceiling)
+    if due and (conversation := tx.conversations.get(conversation_id)) is not None:
         enqueue(tx, conversation, agent, now)
 
 

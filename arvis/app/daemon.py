@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -22,6 +21,7 @@ from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
 from arvis.config import Config, ineffective_keys
 from arvis.domain.runs import CallTimeouts
+from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 from arvis.process.lock import hold_data_folder
@@ -38,7 +38,7 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people."""
     stopping = _stop_on_signals()
     clock = SystemClock()
-    new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
+    new_id = IdMaker(clock=clock, random_bits=RandomBits())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=new_token))
         redact = Redactor({*config.secrets(), folder.api_key})

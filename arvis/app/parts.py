@@ -30,6 +30,7 @@ from arvis.operations import StoreOperations
 from arvis.ports.connector import FetchError, FetchesFiles
 from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
+from arvis.process.chance import RandomBits
 from arvis.process.programs import GuardedPrograms
 from arvis.process.roles import RoleState, Supervisor
 from arvis.queue.patience import PatientStore
@@ -120,7 +121,7 @@ def build_inbox(base: Base) -> Door:
         bus=base.bus,
         clock=base.clock,
         rules=rules,
-        new_code=partial(new_code, secrets.randbits),
+        new_code=partial(new_code, RandomBits()),
     )
 
 

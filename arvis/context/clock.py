@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from arvis.domain.agent_rules import is_timezone
@@ -27,8 +28,9 @@ def clock_line(now: int, zone: str) -> str:
     return f"Now: {date}, {at:%H:%M} ({zone})"
 
 
+@lru_cache(maxsize=4_096)
 def day_of(at: int, zone: str) -> str:
-    """`2026-11-21`; `at` in ms."""
+    """`2026-11-21`; `at` in ms. Remembered: every prompt asks for the days of the same messages again."""
     return _moment(at, zone).date().isoformat()
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from arvis.domain.messages import Address
 from arvis.ports.store import Transaction
 
 #: Turns in one place that other programs ask for, one after the other.
 MOST_BOT_TURNS = 5
+#: In a channel with all its threads: a bot that answers outside of them makes a new one begin each time.
+MOST_IN_CHANNEL = 20
 #: Of silence, after which they begin anew: who reports every hour is in no talk.
 PAUSE_MS = 15 * 60_000
 
@@ -14,15 +18,17 @@ PAUSE_MS = 15 * 60_000
 def may_begin_turn(tx: Transaction, address: Address, *, bot: bool, now: int) -> bool:
     """Counts a turn that somebody in this place is about to begin; False when it is a bot's and one too many. A person's
     word sets the count back. To be asked once for each event, after permission, in the transaction that accepts it."""
-    key = f"bot_turns:{address.lane}"
-    known = tx.settings.get(key)
-    count, _, at = (known or "0:0").partition(":")
-    if not bot:
-        if int(count):
-            tx.settings.put(key, f"0:{now}", now)
-        return True
-    turns = 0 if now - int(at) >= PAUSE_MS else int(count)
-    if turns >= MOST_BOT_TURNS:
+    channel = replace(address, thread="")
+    limits = {f"bot_turns_in:{channel.lane}": MOST_IN_CHANNEL, f"bot_turns:{address.lane}": MOST_BOT_TURNS}
+    counts = {key: _count(tx, key, now) for key in limits}
+    if bot and any(counts[key] >= most for key, most in limits.items()):
         return False
-    tx.settings.put(key, f"{turns + 1}:{now}", now)
+    for key, count in counts.items():
+        if bot or count:
+            tx.settings.put(key, f"{count + 1 if bot else 0}:{now}", now)
     return True
+
+
+def _count(tx: Transaction, key: str, now: int) -> int:
+    count, _, at = (tx.settings.get(key) or "0:0").partition(":")
+    return 0 if now - int(at) >= PAUSE_MS else int(count)

@@ -36,7 +36,7 @@ _HAIR = 1e-6
 
 
 #: The messages of a conversation are measured anew for each of its prompts: what became of so many short ones is kept.
-_KEPT, _SHORT = 1024, 1_000
+_KEPT, _SHORT = 4_096, 1_000
 
 
 def measure(text: str) -> Measure:

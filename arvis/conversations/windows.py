@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 #: What models hold that no rule knows. Ollama gives a model the window that its machine has room for, whatever its name
 #: says, and tells it with the first reply (behaviour 1.5).
@@ -46,4 +47,9 @@ def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | N
         return learnt
     if provider == "ollama":
         return _OLLAMA
-    return next((window for rule, window in _RULES if rule.match(plain.lower())), DEFAULT_WINDOW)
+    return _by_rule(plain.lower())
+
+
+@lru_cache(maxsize=256)
+def _by_rule(plain: str) -> int:
+    return next((window for rule, window in _RULES if rule.match(plain)), DEFAULT_WINDOW)

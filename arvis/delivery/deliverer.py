@@ -30,6 +30,9 @@ ROUNDING = 0.001
 #: Seconds between two looks for a bot that is not here, and milliseconds until it is given up.
 FIRST_LOOK, LAST_LOOK = 5.0, 60.0
 NO_BOT_MS = 3_600_000
+#: How long a platform may fail before that counts as attempts (ms), and the longest rest meanwhile (seconds).
+WEATHER_MS = 3_600_000
+LONGEST_REST = 60.0
 #: Milliseconds after which a place that was shut is tried once more, if nobody said that it is back.
 SHUT_MS = 3_600_000
 #: Characters that are divided at once.
@@ -65,6 +68,8 @@ class Deliverer:
         self._release = release
         self._rests = rests or Rests(clock=clock)
         self._since = clock.now()
+        #: Since when (ms) the deliveries fail that this process tries again and again.
+        self._failing: dict[str, int] = {}
 
     async def run(self, job: Job) -> Verdict:
         if (delivery := job.delivery) is None:
@@ -99,7 +104,7 @@ class Deliverer:
         try:
             receipt = await connector.send(Part(delivery, 0, Piece(delivery.content, delivery.buttons, delivery.files)))
         except SendError as error:
-            return _verdict(error)
+            return self._verdict(error, delivery)
         return await self._close(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
     async def _send_first(self, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
@@ -144,7 +149,9 @@ class Deliverer:
     async def _ship(
         self, connector: Connector, job: Job, first: Part, behind: Sequence[Part], *, begun: bool
     ) -> Verdict:
-        shipment = Shipment(store=self._store, connector=connector, clock=self._clock, job=job, part=first)
+        shipment = Shipment(
+            store=self._store, connector=connector, clock=self._clock, rests=self._rests, job=job, part=first
+        )
         try:
             if not begun:
                 await shipment.resume()
@@ -179,7 +186,7 @@ class Deliverer:
     async def _after(self, error: SendError, connector: Connector, job: Job, part: Part) -> Verdict:
         if error.uncertain:
             once = connector.capabilities.guarantee is Guarantee.AT_MOST_ONCE and part.platform_id is None
-            return GiveUp("uncertain", str(error)) if once else _verdict(error)
+            return GiveUp("uncertain", str(error)) if once else self._verdict(error, part.delivery)
         now = self._clock.now()
         if error.moved_to is not None:
             await self._store.write(records.follow, job, part.delivery, error.moved_to, now, part=part)
@@ -190,7 +197,20 @@ class Deliverer:
     def _put_off(self, error: SendError, delivery: Delivery) -> Verdict:
         if error.retry_after is not None and not error.permanent:
             self._rests.note(delivery.address, error.retry_after)
-        return _verdict(error)
+        return self._verdict(error, delivery)
+
+    def _verdict(self, error: SendError, delivery: Delivery) -> Verdict:
+        """Bad weather is waited out: at first a second, then as long again as it has lasted. Only after an hour of it the
+        attempts are counted."""
+        if error.permanent:
+            return GiveUp(records.GONE if error.gone else "refused", str(error))
+        if error.retry_after is not None:
+            return NotBefore(max(error.retry_after, SHORTEST_REST) + ROUNDING, "rate_limit")
+        now = self._clock.now()
+        lasted = now - self._failing.setdefault(delivery.id, now)
+        if lasted >= WEATHER_MS:
+            return TryAgain(str(error))
+        return NotBefore(min(max(lasted / 1000, SHORTEST_REST), LONGEST_REST), "not_sent")
 
     # -- ends ------------------------------------------------------------------------------------------------
 
@@ -202,6 +222,7 @@ class Deliverer:
         return Settled()
 
     def _tell(self, delivery: Delivery, state: DeliveryState | None = None) -> None:
+        self._failing.pop(delivery.id, None)
         self._bus.publish(DeliverySettled(delivery.address, delivery.execution_id, state or delivery.state))
 
 
@@ -210,14 +231,6 @@ async def _planned(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
     if len(delivery.content) <= _SHORT:
         return connector.plan(delivery)
     return await asyncio.to_thread(connector.plan, delivery)
-
-
-def _verdict(error: SendError) -> Verdict:
-    if error.permanent:
-        return GiveUp(records.GONE if error.gone else "refused", str(error))
-    if error.retry_after is not None:
-        return NotBefore(max(error.retry_after, SHORTEST_REST) + ROUNDING, "rate_limit")
-    return TryAgain(str(error))
 
 
 def _delivery(tx: Transaction, delivery_id: str) -> Delivery | None:

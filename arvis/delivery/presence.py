@@ -32,6 +32,8 @@ log = structlog.get_logger(__name__)
 TYPING_SECONDS = 60.0
 #: Seconds without any word of a turn after which nobody believes any more that it is at work here.
 LONGEST_SILENCE = 900.0
+#: Seconds before it is first shown: the way of the message to its model comes first.
+TYPING_AFTER = 0.05
 #: How much of the time that a platform shows it goes by before it is shown again.
 TYPING_AGAIN = 0.9
 #: Drafts that one start clears away.
@@ -237,6 +239,7 @@ class Presence:
         _tell_of_failure(ended)
 
     async def _keep_typing(self, connector: ShowsTyping, address: Address) -> None:
+        await self._clock.sleep(TYPING_AFTER)
         last = self._clock.monotonic()
         while self._clock.monotonic() - last < TYPING_SECONDS:
             if self._is_at_work(address):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.delivery import records
+from arvis.delivery.rests import Rests
 from arvis.domain.jobs import Job
 from arvis.domain.messages import DeliveryState
 from arvis.domain.platforms import Part, PartState
@@ -23,12 +24,13 @@ class Interrupted(Exception):
 
 
 class Shipment:
-    """Sends what is left of a delivery. `part` is the one that is under way."""
+    """Sends what is left of a delivery. `part` is the one that is under way; `rests` are those of all channels."""
 
-    def __init__(self, *, store: Store, connector: Connector, clock: Clock, job: Job, part: Part) -> None:
+    def __init__(self, *, store: Store, connector: Connector, clock: Clock, rests: Rests, job: Job, part: Part) -> None:
         self._store = store
         self._connector = connector
         self._clock = clock
+        self._rests = rests
         self._job = job
         self.part = part
 
@@ -76,14 +78,22 @@ class Shipment:
             return
         if self.part.platform_id is None and self._connector.capabilities.guarantee is Guarantee.RESERVE_THEN_FILL:
             await self._reserve()
-        receipt = await self._connector.send(replace(self.part, data=await self._bytes()))
+        whole = replace(self.part, data=await self._bytes())
+        self._keep_rest()
+        receipt = await self._connector.send(whole)
         self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
 
     async def _reserve(self) -> None:
         if isinstance(self._connector, Reserves):
+            self._keep_rest()
             receipt = await self._connector.reserve(self.part)
             await self._store.write(records.reserved, self._job, self.part, receipt.platform_id)
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
+
+    def _keep_rest(self) -> None:
+        """The channel may have asked for one through another lane, since this job began. Raises `SendError`."""
+        if rest := self._rests.left(self.part.delivery.address):
+            raise SendError("the platform asked for a rest", retry_after=rest)
 
     async def _bytes(self) -> dict[str, bytes]:
         found: dict[str, bytes] = {}

@@ -56,9 +56,8 @@ class Conclusion:
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
             results = apply(tx, reply.proposals, situation, now)
         text = _shown(reply, results, truncated=result.truncated)
-        self.asked = turns.end_turn(
-            tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint), now
-        )
+        ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint)
+        self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
 
     def _situation(self, tx: Transaction, execution: Execution, asked: StoredMessage, taint: Taint) -> Situation | None:

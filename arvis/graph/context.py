@@ -48,6 +48,7 @@ class NodeContext:
         visit: int,
         value: Any,
         answer: Answer | None,
+        handed: Any,
         memory: Memory,
         keep: Callable[[Effect], Awaitable[None]],
         emit: Callable[[Event], None],
@@ -58,6 +59,10 @@ class NodeContext:
         self.state: Mapping[str, Any] = execution.state
         self.value = value
         self.answer = answer
+        #: What the graph's opening read, or the visit before this one handed on: the same moment, read once. None after a
+        #: commit or a restart, so nobody may rely on it.
+        self.handed = handed
+        self.handing: Any = None
         self.emit = emit
         self.called_outside = False
         self.facts: list[Fact] = []
@@ -121,6 +126,10 @@ class NodeContext:
             script(tx, *args, **kwargs)
 
         self.facts.append(fact)
+
+    def hand_on(self, found: Any) -> None:
+        """Let the node that is visited right after this one have what was read here. It is kept nowhere."""
+        self.handing = found
 
     def commit_first(self) -> None:
         """Commit this step before the next node is visited, because that one reads what was recorded here."""

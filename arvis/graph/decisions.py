@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.domain.executions import WaitKind
+from arvis.domain.executions import Execution, WaitKind
 from arvis.graph.context import NodeContext
+from arvis.ports.store import Transaction
 
 #: The edge that ends a branch.
 END = "end"
@@ -105,11 +106,13 @@ class Call(_Decision):
 Decision = Next | Goto | Again | End | Pause | Call
 Node = Callable[[NodeContext], Awaitable[Decision]]
 Edge = str | Sequence[str] | Callable[[Mapping[str, Any], Any], str | Sequence[str]]
+Opening = Callable[[Transaction, Execution, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes by name and the edges between them. A list of targets opens parallel branches."""
+    """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that reads
+    (at a time in ms) what the first node works on: in one look with the execution, and handed to that node."""
 
     name: str
     start: str
@@ -117,6 +120,7 @@ class Graph:
     edges: Mapping[str, Edge]
     max_steps: int = 500
     max_repeats: int = 40
+    opening: Opening | None = None
 
     @property
     def version(self) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import Event, ExecutionPaused, JobSettled
@@ -50,6 +51,7 @@ class _Loaded:
     cursors: list[Cursor]
     waits: list[Wait]
     effects: list[Effect]
+    opened: Any
 
 
 class Engine:
@@ -75,7 +77,7 @@ class Engine:
         """Walk the job's execution until it ends or waits, and settle the job in the same commit. Returns the
         execution as committed. Raises what a node raised (its position and finished steps are kept), or
         `LeaseLost`, and then nothing more was committed."""
-        loaded = await self._store.read(_load, job.execution_id or "")
+        loaded = await self._store.read(_load, job.execution_id or "", self._graphs, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
@@ -83,6 +85,7 @@ class Engine:
         progress = self._progress(loaded)
         if loaded.execution.version not in {"", progress.execution.version}:
             progress.learn([partial(_note_change, execution=progress.execution, now=self._clock.now())])
+        del loaded  # what was read for the first nodes is let go of when they are done
         await self._walk(job, progress)
         progress.rest()
         await self._commit(job, progress, closing=conclude(progress.execution))
@@ -93,12 +96,17 @@ class Engine:
     async def _walk(self, job: Job, progress: Progress) -> None:
         """Visit one position after the other, and from where the graph branches several at once."""
         while len(ready := progress.ready()) == 1:
-            context, decision = await self._visit(job, progress, ready[0], keep=partial(self._keep, job, progress))
-            progress.apply(ready[0], decision, context.facts)
-            if context.called_outside and progress.ready():
-                await self._commit(job, progress)
+            await self._step(job, progress, ready[0])
         if ready:
             await self._walk_branches(job, progress)
+
+    async def _step(self, job: Job, progress: Progress, cursor: Cursor) -> None:
+        keep = partial(self._keep, job, progress)
+        context, decision = await self._visit(job, progress, cursor, keep=keep, handed=progress.take_handed())
+        progress.apply(cursor, decision, context.facts)
+        progress.handed = context.handing
+        if context.called_outside and progress.ready():
+            await self._commit(job, progress)
 
     async def _walk_branches(self, job: Job, progress: Progress) -> None:
         """Visit every position that can go on, each in a task of its own. When one fails, the others still end their
@@ -132,7 +140,13 @@ class Engine:
             visits[asyncio.create_task(visit)] = cursor
 
     async def _visit(
-        self, job: Job, progress: Progress, cursor: Cursor, *, keep: Callable[[Effect], Awaitable[None]]
+        self,
+        job: Job,
+        progress: Progress,
+        cursor: Cursor,
+        *,
+        keep: Callable[[Effect], Awaitable[None]],
+        handed: Any = None,
     ) -> tuple[NodeContext, Decision]:
         memory = questions.remember(cursor, progress.effects.get((cursor.id, cursor.visits), ()), progress.asked)
         context = NodeContext(
@@ -142,6 +156,7 @@ class Engine:
             visit=cursor.visits,
             value=cursor.value,
             answer=questions.answer_seen(progress.asked.get(cursor.wait_id or ""), progress.asked),
+            handed=handed,
             memory=memory,
             keep=keep,
             emit=self._emit,
@@ -208,6 +223,7 @@ class Engine:
             new_id=self._new_id,
             now=self._clock.now,
             committed=frozenset(cursors),
+            handed=loaded.opened,
         )
 
     async def _commit(
@@ -280,7 +296,7 @@ async def _cancelled(visits: Collection[_Visit]) -> None:
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def _load(tx: Transaction, execution_id: str) -> _Loaded | None:
+def _load(tx: Transaction, execution_id: str, graphs: Mapping[str, Graph], now: int) -> _Loaded | None:
     execution = tx.executions.get(execution_id)
     if execution is None:
         return None
@@ -290,7 +306,15 @@ def _load(tx: Transaction, execution_id: str) -> _Loaded | None:
         tx.executions.cursors(execution_id),
         [] if fresh else tx.waits.of_execution(execution_id),
         tx.executions.effects(execution_id),
+        _open(tx, execution, graphs.get(execution.graph), now) if fresh else None,
     )
+
+
+def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) -> Any:
+    """What the first node of an execution works on, where its graph says."""
+    if graph is None or graph.opening is None or execution.status is not ExecutionStatus.RUNNING:
+        return None
+    return graph.opening(tx, execution, now)
 
 
 def _commit(

@@ -29,7 +29,8 @@ from arvis.ports.store import Transaction
 @dataclass(slots=True)
 class Progress:
     """An execution on its way. `asked` holds the questions on record by id, `effects` those on record by position and
-    visit; `new_id` and `now` are handed in; times in ms."""
+    visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
+    next commit."""
 
     execution: Execution
     graph: Graph
@@ -39,6 +40,7 @@ class Progress:
     new_id: Callable[[], str]
     now: Callable[[], int]
     committed: frozenset[str] = frozenset()
+    handed: Any = None
     _steps: list[Step] = field(default_factory=list)
     _changed: set[str] = field(default_factory=set)
     _facts: list[Fact] = field(default_factory=list)
@@ -72,6 +74,11 @@ class Progress:
     def lasting(self) -> list[Fact]:
         """Of the facts for the next commit, those that hold even if it is not made."""
         return [fact for fact in self._facts if isinstance(fact, Lasting)]
+
+    def take_handed(self) -> Any:
+        """Once: nobody else is to hold on to it."""
+        handed, self.handed = self.handed, None
+        return handed
 
     def learn(self, facts: Sequence[Fact]) -> None:
         """Facts for the next commit that belong to no decision."""
@@ -208,6 +215,7 @@ class Progress:
     def written(self) -> None:
         """The commit is done: begin to gather anew. (Apart from `write`, which may be run twice.)"""
         self.committed = frozenset(self.cursors)
+        self.handed = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
         self._changed = set()
 

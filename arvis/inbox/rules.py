@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from arvis.agents.answers import APPROVERS
 from arvis.domain.messages import PrincipalRole
 
-
 #: Observed text is cut here, in characters: nobody asked for it.
 LONGEST_OBSERVED = 2_000
 

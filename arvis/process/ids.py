@@ -12,7 +12,7 @@ from arvis.ports.clock import Clock
 class IdMaker:
     """Makes ids that grow strictly within this process, even in one millisecond or when the clock goes back.
 
-    `random_bits(n)` gives a number below 2**n (`secrets.randbits`). Any thread may call.
+    `random_bits(n)` gives a number below 2**n (`RandomBits`). Any thread may call.
     """
 
     def __init__(self, *, clock: Clock, random_bits: Callable[[int], int]) -> None:

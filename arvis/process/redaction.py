@@ -40,6 +40,8 @@ _PATTERNS = tuple(
         r"\bakia[a-z0-9]{16}\b",
         r"\b[a-z0-9_-]{23,28}\.[a-z0-9_-]{6,7}\.[a-z0-9_-]{27,}",
         r"\beyj[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*",
+        # What answers an interaction, and posts as a webhook.
+        r"(?P<keep>/(?:interactions|webhooks)/\d{15,20}/)[a-z0-9_.%-]{20,}",
         # Addresses: user:password@ and telling parameters.
         r"(?P<keep>://[^\s/:@'\"]{0,100}:)[^\s/@'\"]{1,300}(?P<tail>@)",
         r"(?P<keep>[?&#](?:[a-z_]{0,20}(?:key|token|secret|password|signature)|code|login)=)[^\s&#'\"]+",

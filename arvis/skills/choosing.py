@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.text import storable
+from arvis.skills.patterns import Matches, compile_once
 from arvis.skills.skill import Skill
 
 #: At most so many, and so many tokens of them together.
@@ -55,18 +56,35 @@ def choose(
 
 def ranking(skills: Iterable[Skill], message: str, earlier: Sequence[str]) -> list[Skill]:
     """Those that score at all, the best first, equal ones by slug."""
-    texts = [(1.0, message), *((_EARLIER, text) for text in earlier[-_EARLIER_TURNS:])]
-    scores = [(sum(weight * score(skill, text) for weight, text in texts), skill) for skill in skills]
+    candidates = tuple(skills)
+    may_match = compile_once(tuple(pattern.text for skill in candidates for pattern in skill.patterns))
+    looks = [(1.0, look(message, may_match))]
+    looks += [(_EARLIER, look(text, may_match)) for text in earlier[-_EARLIER_TURNS:]]
+    scores = [(sum(weight * score(skill, each) for weight, each in looks), skill) for skill in candidates]
     found = [(points, skill) for points, skill in scores if points > 0]
     return [skill for _, skill in sorted(found, key=lambda each: (-each[0], each[1].slug))]
 
 
-def score(skill: Skill, text: str) -> float:
-    """A point for each keyword that it contains, two for each pattern."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """At a text: as it is, in lower case, and whether any pattern of all skills may match it."""
+
+    text: str
+    lowered: str
+    may_match: bool
+
+
+def look(text: str, may_match: Matches) -> Look:
     looked_at = storable(text[:_LOOKED_AT])
-    lowered = looked_at.casefold()
-    keywords = sum(keyword in lowered for keyword in skill.keywords)
-    patterns = sum(pattern.matches(looked_at) for pattern in skill.patterns) if skill.may_match(looked_at) else 0
+    return Look(looked_at, looked_at.casefold(), may_match(looked_at))
+
+
+def score(skill: Skill, seen: Look) -> float:
+    """A point for each keyword that it contains, two for each pattern."""
+    keywords = sum(keyword in seen.lowered for keyword in skill.keywords)
+    patterns = 0
+    if seen.may_match and skill.may_match(seen.text):
+        patterns = sum(pattern.matches(seen.text) for pattern in skill.patterns)
     return keywords * _KEYWORD + patterns * _PATTERN
 
 

@@ -6,6 +6,7 @@ RE2 knows no look-around and no back-references, and so needs no time limit; its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import re2  # type: ignore[import-untyped]  # it ships no types
 
@@ -34,6 +35,10 @@ def compile_any(patterns: Sequence[str]) -> Matches:
         return _compiled("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else _never
     except BadPattern:
         return _always
+
+
+#: The same for the patterns of all skills, which stay the same from turn to turn.
+compile_once = lru_cache(maxsize=16)(compile_any)
 
 
 def _compiled(pattern: str) -> Matches:

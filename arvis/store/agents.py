@@ -8,6 +8,7 @@ from typing import Any
 
 from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permission
 from arvis.domain.messages import Respond
+from arvis.store.messages import NOTHING
 from arvis.store.session import Row, Session, dump
 
 
@@ -20,15 +21,20 @@ def agent_of(row: Row) -> Agent:
         description=row["description"],
         prompt=row["prompt"],
         model=row["model"],
-        fallbacks=tuple(json.loads(row["fallbacks"])),
-        tools=tuple(json.loads(row["tools"])),
+        fallbacks=_texts_of(row["fallbacks"]),
+        tools=_texts_of(row["tools"]),
         graph=row["graph"],
         completion=row["completion"],
         context_tokens=row["context_tokens"],
         timezone=row["timezone"],
-        allow_users=tuple(json.loads(row["allow_users"])),
+        allow_users=_texts_of(row["allow_users"]),
         status=AgentStatus(row["status"]),
     )
+
+
+def _texts_of(column: str) -> tuple[str, ...]:
+    """Of a list that is empty more often than not."""
+    return tuple(json.loads(column)) if column != NOTHING else ()
 
 
 def binding_of(row: Row) -> Binding:

@@ -192,10 +192,11 @@ class SqlMessages:
         )
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
-        files: dict[str, list[Attachment]] = defaultdict(list)
-        for row in self._session.rows("attachments_of_turn", execution_id=execution_id):
-            files[row["message_id"]].append(attachment_of(row))
         rows = self._session.rows("messages_of_turn", execution_id=execution_id)
+        files: dict[str, list[Attachment]] = defaultdict(list)
+        if any(row["with_files"] for row in rows):
+            for row in self._session.rows("attachments_of_turn", execution_id=execution_id):
+                files[row["message_id"]].append(attachment_of(row))
         return [message_of(row, files.get(row["id"], ())) for row in rows]
 
     def join_turn(self, joining: str, execution_id: str) -> None:

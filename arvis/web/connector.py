@@ -28,6 +28,9 @@ _MOST_SOCKETS = 100
 Tell = Callable[[DeliveryAdded], Awaitable[None]]
 
 
+_CAPABILITIES = Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
+
+
 class WebConnector:
     """Platform and name are both `web`; sending a delivery again shows it once, by its `seq`. `tell_others` tells the
     processes that hold further sockets (None: there are none)."""
@@ -46,7 +49,7 @@ class WebConnector:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(guarantee=Guarantee.IDEMPOTENT, whole=True)
+        return _CAPABILITIES
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:  # noqa: ARG002 - the port's signature
         """The sockets bring the messages; there is nothing to fetch."""

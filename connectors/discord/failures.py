@@ -20,6 +20,8 @@ UNKNOWN_MESSAGE = 10008
 _GONE = frozenset({UNKNOWN_CHANNEL, 10004, 50001, 50007, 50013, 50278})
 #: Seconds to wait when Discord says "too many" and not for how long, and when it does not take the token.
 _LONG = 60.0
+#: Seconds until a Discord that nothing reached is tried again: its being away counts as no attempt.
+_AWAY = 30.0
 
 
 def send_error(error: Exception) -> SendError:
@@ -34,7 +36,7 @@ def send_error(error: Exception) -> SendError:
         case ServerTrouble():
             return SendError(str(error), uncertain=True)
         case aiohttp.ClientConnectorError():
-            return SendError("Discord cannot be reached.")
+            return SendError("Discord cannot be reached.", retry_after=_AWAY)
         case _:
             return SendError("The connection to Discord was lost.", uncertain=True)
 

@@ -33,6 +33,8 @@ class Gateway(discord.Client):
         heard: Callable[[Mapping[str, Any]], None],
         lost: Callable[[], None],
     ) -> None:
+        # A client warns of what voice calls need, whether anybody calls or not.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             intents=intents(),
             max_messages=None,

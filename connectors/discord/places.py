@@ -9,7 +9,8 @@ from __future__ import annotations
 from connectors.discord.incoming import Event, Spot, reading
 from connectors.discord.rest import Rest
 
-_DIRECT_TYPES = frozenset({1, 3})
+#: One person alone with the bot; a group of people has a type of its own.
+_DIRECT_TYPES = frozenset({1})
 _THREAD_TYPES = frozenset({10, 11, 12})
 #: Channels with messages of their own: text, voice, announcements, stages, threads. Forums have only threads.
 _MESSAGE_TYPES = frozenset({0, 2, 5, 10, 11, 12, 13})

@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _TIMEOUT_SECONDS = 30
 #: Where Slack does not say how long to wait.
 _USUAL_PAUSE = 30.0
+#: Seconds until a Slack that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
+_AWAY, _LONG = 30.0, 60.0
 
 REFUSED_TOKENS = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"}
@@ -57,11 +59,12 @@ class ApiFailed(Exception):
         return self.uncertain or self.token_refused or self.retry_after is not None or self.code == "network"
 
     def to_send_error(self) -> SendError:
+        pause = _LONG if self.token_refused else _AWAY if self.code == "network" and not self.uncertain else None
         return SendError(
             str(self),
             permanent=not self.passes,
             gone=self.code in _GONE,
-            retry_after=self.retry_after,
+            retry_after=pause if self.retry_after is None else self.retry_after,
             uncertain=self.uncertain,
         )
 

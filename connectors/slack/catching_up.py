@@ -30,7 +30,7 @@ _OVERLAP = 60 * _SECOND
 _THREADS = 3 * 24 * 3600 * _SECOND
 _STORE_PAUSE, _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 5.0, 60.0
 #: Slack waits three seconds for an acknowledgement.
-_PATIENCE_SECONDS = 2.0
+_PATIENCE_SECONDS = 1.5
 #: So far back, in pages, are such threads looked for.
 _THREAD_PAGES = 5
 

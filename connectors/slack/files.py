@@ -81,8 +81,10 @@ class Files:
             lambda web: web.files_getUploadURLExternal(filename=file.filename, length=len(data)),
         )
         url = str(ticket.data.get("upload_url") or "")
+        if not is_slacks(url, self._api.base_url):
+            raise SendError(f"Slack wants the file {file.filename} to go elsewhere.", permanent=True)
         try:
-            async with self._api.session.post(url, data=data) as response:
+            async with self._api.session.post(url, data=data, allow_redirects=False) as response:
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise SendError(f"The file {file.filename} did not reach Slack: {type(error).__name__}.") from None

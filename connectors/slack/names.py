@@ -13,7 +13,7 @@ _KEPT = 2_000
 #: More people than this in one message keep their ids.
 _ASKED_AT_ONCE = 10
 #: An event must be acknowledged within three seconds.
-_WAIT_SECONDS = 1.0
+_WAIT_SECONDS = 0.5
 
 
 class Names:

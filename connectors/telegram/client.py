@@ -33,6 +33,10 @@ _UNSENT: Final = (
     httpx.UnsupportedProtocol,
 )
 
+#: Seconds until a Telegram that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
+_AWAY: Final = 30.0
+_LONG: Final = 60.0
+
 #: Telegram's words for a place that takes nothing any more, or nothing from this bot.
 _GONE: Final = (
     "chat not found",
@@ -168,9 +172,11 @@ def send_error(error: TelegramError) -> SendError:
         case BadRequest():
             return SendError(text, permanent=True, gone=says(error, *_GONE))
         case InvalidToken():
-            return SendError("Telegram: the token of the bot was refused")
+            return SendError("Telegram: the token of the bot was refused", retry_after=_LONG)
+        case _ if was_sent(error):
+            return SendError(text, uncertain=True)
         case _:
-            return SendError(text, uncertain=was_sent(error))
+            return SendError(text, retry_after=_AWAY)
 
 
 def _wanted_pause(payload: bytes) -> float:

@@ -214,6 +214,7 @@ async def test_the_owner_sees_three_bots_and_which_token_is_refused(home: Home) 
     items = json.loads(await home.arvis("bots", "list", "--json"))["items"]
     assert [(bot["platform"], bot["state"]) for bot in items] == [(name, "running") for name in PLATFORMS]
     assert all(bot["userName"] for bot in items)
+    assert "voice will NOT be supported" not in home.daemon.log(), "nobody calls"
     wrong = {"telegram": "1:AA-wrong", "discord": "wrong.token", "slack": "xoxb-wrong\nxapp-wrong"}
     for name, token in wrong.items():
         url = f"api_url={home.chats[name].settings['api_url']}"

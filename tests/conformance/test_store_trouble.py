@@ -173,12 +173,12 @@ async def test_damage_ends_the_store(file: Path, side: str) -> None:
     """Whoever meets it first: nothing is served from a file that is known to be damaged."""
     witness, database = Witness(), Database(file, None, file.parent)
     async with opened(database) as store:
-        await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(1000)))
+        await asyncio.gather(*(store.write(put_setting, f"word-{n:04}", "x" * 500) for n in range(2000)))
     overwrite_pages(file)
     async with open_store(database, boot=BOOT, new_id=id_maker(), emergency=witness.emergency) as (store, _):
         with pytest.raises(StoreLost):
             await (
-                store.write(put_setting, "word-0700", "y") if side == "write" else store.read(get_setting, "word-0700")
+                store.write(put_setting, "word-1700", "y") if side == "write" else store.read(get_setting, "word-1700")
             )
     assert "SQLITE_CORRUPT" in witness.heard[0].why
 

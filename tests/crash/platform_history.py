@@ -15,6 +15,8 @@ DISCORD, TELEGRAM, SLACK = "discord", "telegram", "slack"
 #: A whole reply of the campaign's model, from its first word to its last.
 _WHOLE = re.compile(r"Answer \d+ to m-\d{6}(?: m-\d{6})*\. (?:\w+ )*That is all\.")
 PLACEHOLDER = "…"
+#: The end of a trouble that met nobody.
+PEACE = "peace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +129,13 @@ def broken(sends: Sequence[Send], platform: str, cuts: Sequence[float], within: 
 
 
 def troubled(sends: Sequence[Send], troubles: Sequence[Trouble]) -> list[Send]:
-    """Each trouble meets the first send of its platform after it was made, unless another took its place before."""
+    """Each trouble meets the first send of its platform after it was made, unless another, or peace, took its place."""
     left = sorted(sends, key=lambda send: send.at)
     met: dict[int, Trouble] = {}
     for platform in {trouble.platform for trouble in troubles}:
         own = sorted((each for each in troubles if each.platform == platform), key=lambda each: each.at)
         ends = [*(each.at for each in own[1:]), float("inf")]
-        for trouble, end in zip(own, ends, strict=True):
+        for trouble, end in ((each, end) for each, end in zip(own, ends, strict=True) if each.kind != PEACE):
             for number, send in enumerate(left):
                 if send.platform == platform and trouble.at <= send.at < end:
                     met[number] = trouble

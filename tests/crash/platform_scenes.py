@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from arvis.domain.messages import Address
 from arvis.testing.conformance.connector_stage import Shown
-from tests.crash.platform_history import DISCORD, SLACK, TELEGRAM, Seen, Send, Trouble
+from tests.crash.platform_history import DISCORD, PEACE, SLACK, TELEGRAM, Seen, Send, Trouble
 from tests.platforms.discord_stage import DiscordStage, discord_stage
 from tests.platforms.slack_server import SENDS
 from tests.platforms.slack_server_world import APP_TOKEN, BOT_TOKEN
@@ -136,8 +136,10 @@ class Scene:
         await self.stage.drop_connections()
 
     def peace(self) -> None:
+        """What was to befall the next send does not."""
         self.stage.refuse_sends(0)
         self.stage.reset_sends(0, after=False)
+        self.troubles.append(Trouble(self.platform, time.monotonic(), PEACE))
 
     def _address(self, corner: Corner) -> Address:
         return self.stage.address(direct=corner.direct, thread=corner.thread, user=corner.users[0])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.crash.history import Boot
-from tests.crash.platform_history import History, Kill, Said, Seen, Send, Trouble, Underway, broken, troubled
+from tests.crash.platform_history import PEACE, History, Kill, Said, Seen, Send, Trouble, Underway, broken, troubled
 from tests.crash.platform_oracle import RULES, judge, telegram_copies
 from tests.crash.platform_report import result_of, totals
 
@@ -163,7 +163,11 @@ def test_an_answer_that_was_cut_off_allows_a_copy() -> None:
 def test_at_most_once_may_leave_out_what_it_names() -> None:
     history = replace(showing(perfect(), "telegram", reply(11, 11)), delivery="at_most_once")
     assert {violation.rule for violation in judge(history)} == {"every_message_is_answered"}
-    assert judge(replace(history, unknown=[reply(12, 12, 13)])) == []
+    told = replace(more(history, "telegram", "A message could not be delivered to 2"), unknown=[reply(12, 12, 13)])
+    assert judge(told) == []
+    assert {violation.rule for violation in judge(replace(told, delivery="reserve_then_fill"))} >= {
+        "nothing_is_left_half"
+    }
 
 
 def test_a_kill_makes_a_daemon_forget_a_rest() -> None:
@@ -181,6 +185,8 @@ def test_trouble_meets_the_next_send_unless_another_took_its_place() -> None:
     first, second = Trouble("slack", 1.0, "failed"), Trouble("slack", 2.0, "after")
     sends = [Send("slack", "C", 0.5), Send("discord", "C", 1.5), Send("slack", "C", 2.5), Send("slack", "C", 3.0)]
     assert [send.trouble for send in troubled(sends, [second, first])] == [None, None, second, None]
+    peace = Trouble("slack", 2.2, PEACE)
+    assert [send.trouble for send in troubled(sends, [first, second, peace])] == [None, None, None, None]
 
 
 def test_a_cut_breaks_what_is_on_its_way() -> None:

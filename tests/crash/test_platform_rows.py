@@ -59,6 +59,8 @@ def test_only_telegram_may_leave_something_unknown(parts: sqlite3.Connection, tm
         "UPDATE deliveries SET state = 'unknown', platform = 'telegram', content = 'gone?' WHERE id = 'd1';"
         "UPDATE jobs SET status = 'failed', kind = 'deliver', lane = 'to:telegram:main:1:' WHERE id = 'j1'"
     )
+    for number in (1, 2):
+        insert(parts, "messages", id=f"n{number}", role="notice", platform="telegram", channel="owner")
     assert offending(tmp_path, "at_least_once").keys() >= AT_MOST_ONCE.keys()
     assert not offending(tmp_path, "at_most_once").keys() & AT_MOST_ONCE.keys()
     assert unknown(tmp_path) == ["gone?"]

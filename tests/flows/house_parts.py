@@ -33,8 +33,9 @@ class ObservedStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.changed = asyncio.Event()
-        #: The names of the scripts of all commits.
+        #: The names of the scripts of all commits, and of all reads.
         self.commits: list[str] = []
+        self.reads: list[str] = []
 
     @property
     def shared(self) -> bool:
@@ -48,6 +49,7 @@ class ObservedStore:
             self.changed.set()
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.reads.append(getattr(script, "__name__", type(script).__name__))
         return await self._store.read(script, *args, **kwargs)
 
     def attend(self, claimer: Claimer | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.conversations.bot_talk import MOST_BOT_TURNS, PAUSE_MS, may_begin_turn
+from arvis.conversations.bot_talk import MOST_BOT_TURNS, MOST_IN_CHANNEL, PAUSE_MS, may_begin_turn
 from arvis.domain.messages import Address
 from arvis.ports.store import Store
 
@@ -28,3 +28,11 @@ async def test_a_pause_ends_a_talk(store: Store) -> None:
     assert await begins(store, at=NOW + PAUSE_MS)
     reports = [await begins(store, at=NOW + number * PAUSE_MS) for number in range(2, 30)]
     assert all(reports)
+
+
+async def test_a_new_thread_each_time_is_no_way_round(store: Store) -> None:
+    threads = [Address("chat", "main", "room", str(number)) for number in range(MOST_IN_CHANNEL + 2)]
+    assert [await begins(store, place=place) for place in threads] == [True] * MOST_IN_CHANNEL + [False] * 2
+    assert await begins(store, place=Address("chat", "main", "elsewhere", "1"))
+    assert await begins(store, place=threads[0], bot=False)
+    assert await begins(store, place=threads[-1])

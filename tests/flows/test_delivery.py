@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from arvis.delivery.deliverer import WEATHER_MS
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Delivery, DeliveryState, MessageStatus
 from arvis.ports.connector import SendError
@@ -105,20 +106,20 @@ async def test_a_send_that_failed_is_tried_again_before_the_next(unsafe: House) 
     house.connector.script.append(SendError("connection refused"))
     await house.ask("one")
     job = await until_rested(house)
-    assert (job.attempts, (await house.deliveries())[0].state) == (1, PENDING)
+    assert (job.attempts, job.reason, (await house.deliveries())[0].state) == (0, "not_sent", PENDING)
     await house.ask("two")
     assert house.connector.sent == []
-    await house.pass_time(2 * UNIT_SECONDS)
+    await house.pass_time(2)
     assert await house.until_sent(2) == ["Re: one", "Re: two"]
 
 
-async def test_a_send_that_fails_three_times_is_given_up(house: House) -> None:
-    house.connector.script += [SendError("connection refused") for _ in range(3)]
+async def test_a_platform_that_is_away_for_an_hour_is_given_up_after_three_attempts(house: House) -> None:
+    house.connector.script += [SendError("connection refused") for _ in range(4)]
     await house.ask("Hello")
-    for attempt in (1, 2):
+    for tries, rest in enumerate((WEATHER_MS / 1000, 2 * UNIT_SECONDS, 4 * UNIT_SECONDS), start=1):
+        await house.until(partial(tried, house, tries))
         await until_rested(house)
-        await house.pass_time(2**attempt * UNIT_SECONDS)
-        await house.until(partial(tried, house, attempt + 1))
+        await house.pass_time(rest)
     await until_state(house, FAILED)
     assert (await job_of_delivery(house)).reason == "attempts"
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from arvis.delivery.rests import Rests
+from arvis.delivery.shipment import Shipment
 from arvis.domain.messages import Address, Button
-from arvis.domain.platforms import Draft, DraftState, Part
+from arvis.domain.platforms import Draft, DraftState, Part, PartState, Piece
 from arvis.ports.connector import Receipt, SendError
 from arvis.store.opening import Database
 from arvis.testing.clock import SteppedClock
@@ -104,6 +106,22 @@ async def test_a_draft_that_nobody_heard_of_is_cleared_away(house: House, chat: 
     await house.store.write(lambda tx: tx.drafts.add(left))
     async with watched(house):
         await chat.until(lambda: not chat.chat)
+
+
+async def test_a_rest_that_another_lane_was_told_of_is_kept(house: House, chat: FindingConnector) -> None:
+    """It came while this part was put on record."""
+    rests = Rests(clock=house.clock)
+    rests.note(ROOM, 60.0)
+    await house.ask("one", channel="other")
+    await house.until_sent(1, "other")
+    [delivery] = await house.deliveries("other")
+    part = Part(replace(delivery, address=ROOM), 0, Piece("late"), PartState.SENDING)
+    [job] = await house.jobs("deliver")
+    shipment = Shipment(store=house.store, connector=chat, clock=house.clock, rests=rests, job=job, part=part)
+    with pytest.raises(SendError) as refused:
+        await shipment.send([])
+    assert refused.value.retry_after == pytest.approx(60.0, abs=1.0)
+    assert chat.texts == ["Re: one"]
 
 
 def test_a_rest_is_one_of_the_whole_channel() -> None:

@@ -12,7 +12,7 @@ from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.graph import lifecycle
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Again, Decision, End, Goto, Graph, Next, Pause
+from arvis.graph.decisions import Again, Decision, Edge, End, Goto, Graph, Next, Pause
 from arvis.graph.questions import LOOK_AGAIN, START_OVER
 from arvis.ports.store import Store, Transaction
 from arvis.store.opening import Database
@@ -74,6 +74,55 @@ async def test_a_graph_that_goes_nowhere_is_stopped(store: Store) -> None:
 
     execution = await played(store, scenario_of(stray))
     assert (execution.status, execution.error) == (FAILED, "The graph main has no node nowhere")
+
+
+# -- what was read once ------------------------------------------------------------------------------------
+
+
+async def test_what_is_read_is_handed_to_the_next_node_until_it_is_out_of_date(store: Store) -> None:
+    seen: list[Any] = []
+
+    async def first(context: NodeContext) -> Decision:
+        seen.append(context.handed)
+        context.hand_on("from the first")
+        return Next()
+
+    async def second(context: NodeContext) -> Decision:
+        seen.append(context.handed)
+        return Next()
+
+    async def third(context: NodeContext) -> Decision:
+        seen.append(context.handed)
+        context.hand_on("from the third")
+        context.commit_first()
+        return Next()
+
+    async def last(context: NodeContext) -> Decision:
+        seen.append(context.handed)
+        return End()
+
+    edges: dict[str, Edge] = {"first": "second", "second": "third", "third": "last"}
+    graph = Graph("main", "first", nodes(first, second, third, last), edges, opening=_opening)
+    await played(store, Scenario("one", lambda _: graphs(graph), [None], {}))
+    assert seen == ["the opening of main", "from the first", None, None]
+
+
+async def test_an_execution_that_goes_on_has_no_opening(store: Store) -> None:
+    seen: list[Any] = []
+
+    async def wait(context: NodeContext) -> Decision:
+        seen.append(context.handed)
+        return Pause(WaitKind.APPROVAL, "go?") if context.answer is None else End()
+
+    graph = Graph("main", "wait", nodes(wait), {}, opening=_opening)
+    await played(store, Scenario("one", lambda _: graphs(graph), [None], {}))
+    assert seen == ["the opening of main", None]
+
+
+def _opening(tx: Transaction, execution: Execution, now: int) -> str:
+    assert tx.executions.get(execution.id) == execution
+    assert now > 0
+    return f"the opening of {execution.graph}"
 
 
 # -- a graph that was changed while somebody slept in it ---------------------------------------------------

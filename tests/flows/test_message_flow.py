@@ -42,6 +42,17 @@ async def test_the_timeline_tells_the_whole_way(house: House) -> None:
     assert (timeline.input_tokens, timeline.output_tokens) == (10, 5)
 
 
+async def test_a_plain_message_costs_one_look_at_the_store_and_three_commits(house: House) -> None:
+    await house.ask("Hello")
+    await house.until_sent(1)
+    house.store.reads.clear()
+    house.store.commits.clear()
+    await house.ask("Hello again")
+    await house.until_sent(2)
+    assert house.store.reads == ["_load", "_judge_stranger"]  # the second is for people whom nobody let in by name
+    assert len(house.store.commits) == 3
+
+
 async def test_the_bus_tells_of_everything_in_order(house: House) -> None:
     """A turn may begin before its message's receiver has heard of the commit; each of the two keeps its order."""
     timeline = await house.ask("Hello")

@@ -22,6 +22,7 @@ from bench.results import about, comparison, file_for, read
 from bench.rounds import TINY, Paired, Setting, in_turn
 from bench.stamps import Stamps
 from bench.workers import workers
+from tests.acceptance.town import PLATFORMS
 from tests.parts import require
 
 #: Those that start no daemon, but the one that needs it for its prompt.
@@ -63,6 +64,16 @@ async def test_the_rows_about_several_processes_give_finite_figures(tmp_path: Pa
     assert figures["PostgreSQL: web + 2 workers, CPU of PostgreSQL"].value > 0
     order = [figure for figure in figures.values() if "lane" in figure.name]
     assert [(figure.value, figure.verdict) for figure in order] == [(0, Verdict.GOAL)] * 3
+
+
+async def test_the_rows_about_chat_platforms_give_finite_figures(tmp_path: Path) -> None:
+    run = await measure(["platforms-start", "platforms-event"], folder=tmp_path, scale=TINY, keep=keep_nothing)
+    figures = by_name(run.figures)
+    assert figures["start until 3 bots listen"].value > figures["start to ready, 3 connectors"].value > 0
+    for name in PLATFORMS:
+        assert figures[f"{name} event → model request, p50"].value > 0
+    assert figures["memory after 24 messages, 3 connectors"].value > 50
+    assert left_in(tmp_path) == []
 
 
 async def test_results_are_kept_with_when_and_where(tmp_path: Path) -> None:

@@ -267,6 +267,10 @@ def test_a_secret_learned_later_is_taken_out() -> None:
         ("POST https://api.telegram.org/bot123456789:AAabcdefghijklmnopqrstuvwxyz012345678/getMe", "AAabcdefghijkl"),
         ("token 123456789:AAabcdefghijklmnopqrstuvwxyz012345678", "AAabcdefghijkl"),
         ("xoxb-123456789012-abcdefghijkl", "abcdefghijkl"),
+        (
+            "POST https://discord.com/api/v10/webhooks/123456789012345678/aW50ZXJhY3Rpb246abcdef-x responded",
+            "aW50ZXJhY3Rpb246",
+        ),
         ("xapp-1-A0123-456-abcdef", "abcdef"),
         ("MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcdE.abcdefghijklmnopqrstuvwxyz0123", "abcdefghijklmnop"),
         ("AIzaSyA-abcdefghijklmnopqrstuvwxyz012345", "abcdefghijkl"),

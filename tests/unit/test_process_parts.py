@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arvis.ports.clock import Clock
+from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
 from arvis.process.ids import IdMaker
 
@@ -59,6 +60,27 @@ def test_a_full_random_part_carries_into_the_time() -> None:
 
     assert first < second
     assert second == IdMaker(clock=HandClock(1001), random_bits=lambda _: 0)()
+
+
+@given(st.lists(st.integers(min_value=1, max_value=300), min_size=1, max_size=50))
+def test_random_bits_are_those_of_the_system_and_given_out_once(sizes: list[int]) -> None:
+    asked: list[bytes] = []
+
+    def source(count: int) -> bytes:
+        asked.append(random.Random(len(asked)).randbytes(min(count, 64)))
+        return asked[-1]
+
+    bits = RandomBits(source=source)
+    numbers = [bits(size) for size in sizes]
+
+    given_out = b"".join(asked)
+    place = 0
+    for size, number in zip(sizes, numbers, strict=True):
+        count = (size + 7) // 8
+        if place % 64 + count > 64:
+            place += 64 - place % 64
+        assert number == int.from_bytes(given_out[place : place + count]) >> (8 * count - size)
+        place += count
 
 
 def test_threads_take_turns_and_never_get_the_same_id() -> None:

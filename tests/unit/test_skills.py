@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arvis.domain.errors import Unprocessable
-from arvis.skills.choosing import NOTHING, choose, ranking, score, usable
+from arvis.skills.choosing import NOTHING, choose, look, ranking, score, usable
 from arvis.skills.patterns import BadPattern, compile_any, compile_pattern
 from arvis.skills.shelf import BUILT_IN
 from arvis.skills.skill import LARGEST_FILE, Skill, Source, read_skill
@@ -107,7 +107,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except Unprocessable:
         return
     assert read.body
-    assert score(read, "a message") >= 0
+    assert score(read, look("a message", read.may_match)) >= 0
 
 
 # -- patterns ----------------------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ def test_any_pattern_is_compiled_or_refused(pattern: str, text: str) -> None:
 
 def test_keywords_count_one_and_patterns_two_whatever_the_case() -> None:
     read = skill("triggers: {keywords: [rope, knot], patterns: ['^tie\\b', 'bowl.?ine']}")
-    assert score(read, "A ROPE") == 1
-    assert score(read, "Tie a KNOT in the rope: a Bowline") == 6
-    assert score(read, "a tie") == 0
+    assert score(read, look("A ROPE", read.may_match)) == 1
+    assert score(read, look("Tie a KNOT in the rope: a Bowline", read.may_match)) == 6
+    assert score(read, look("a tie", read.may_match)) == 0
 
 
 def test_two_turns_before_count_half() -> None:
@@ -156,7 +156,7 @@ def test_two_turns_before_count_half() -> None:
     assert [each.slug for each in ranking([by_then, by_now], "rope", ["sail"])] == ["now", "then"]
     assert [each.slug for each in ranking([by_then, by_now], "rope", ["sail", "sail", "sail"])] == ["now", "then"]
     assert ranking([by_then], "hello", ["sail", "-", "-"]) == []
-    assert score(by_then, "x" * 16_000 + "sail") == 0
+    assert score(by_then, look("x" * 16_000 + "sail", by_then.may_match)) == 0
 
 
 def test_three_at_most_the_best_first_without_front_matter() -> None:

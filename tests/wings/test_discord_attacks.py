@@ -8,7 +8,10 @@ import pytest
 
 from arvis.ports.connector import FetchError
 from connectors.discord.config import DiscordConfig
+from connectors.discord.http import Endpoints
 from connectors.discord.incoming import Reader, Spot
+from connectors.discord.places import Places
+from connectors.discord.rest import Rest
 from tests.platforms.discord_stage import discord_stage
 
 ELSEWHERE = [
@@ -57,3 +60,9 @@ def test_forwarded_words_are_not_the_senders() -> None:
     assert message.forwarded
     assert message.content == "[Forwarded]\n/new"
     assert not reader.message(data | {"message_snapshots": [], "content": "/new"}, Spot("5", direct=True)).forwarded
+
+
+@pytest.mark.parametrize(("kind", "direct"), [(1, True), (3, False), (0, False)])
+def test_a_group_of_people_is_no_talk_between_two(kind: int, *, direct: bool) -> None:
+    rest = Rest(token="x", endpoints=Endpoints.of(None, None), jitter=lambda: 0.0)
+    assert Places(rest=rest).learn({"id": "5", "type": kind}).direct is direct

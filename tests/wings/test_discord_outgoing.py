@@ -154,7 +154,7 @@ async def test_without_discord_nothing_is_uncertain() -> None:
         connector = await stage.connector(api_url="http://127.0.0.1:9/api/v10")
         error = await failure_of(connector, part_of(connector, stage.address()))
         assert error is not None
-        assert not error.uncertain
+        assert (error.uncertain, error.retry_after) == (False, 30.0), "it is waited for"
         assert not error.permanent
         assert [finding.level for finding in await connector.check()] == ["error"]
 

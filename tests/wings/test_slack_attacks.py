@@ -7,14 +7,22 @@ import re
 import pytest
 from pydantic import SecretStr
 
+from arvis.domain.messages import OutgoingFile
+from arvis.domain.platforms import Part, Piece
+from arvis.ports.connector import SendError
+from arvis.testing.conformance.connector_parts import delivery
 from connectors.slack.config import SlackConfig
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import message_of
 from connectors.slack.incoming import Me, Reader
+from tests.platforms.recording_inbox import RecordingInbox
+from tests.platforms.slack_server import SIGNING_SECRET, signed
 from tests.platforms.slack_stage import SlackStage
 
 #: What Slack takes for a mention in its own markup, and in text that it reads for names.
-PINGS = re.compile(r"<(?:!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?:here|channel|everyone)\b", re.I)
+PINGS = re.compile(
+    r"<(?:!(?:channel|here|everyone|subteam)|[@#][A-Z0-9])|(?<![\w.])@(?:here|channel|everyone)\b", re.IGNORECASE
+)
 
 
 @pytest.mark.parametrize(
@@ -97,3 +105,41 @@ def test_a_recording_of_somebody_else_is_not_the_senders_word(uploader: str, *, 
     event = {"type": "message", "channel": "D0ANN", "user": "U0ANN", "ts": "1790000000.000100", "files": [clip]}
     [file] = reader.message(event, {}, None).files
     assert file.voice is own
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"x-slack-request-timestamp": "abc"},
+        {"x-slack-request-timestamp": ""},
+        {"x-slack-request-timestamp": "²"},
+        {"x-slack-request-timestamp": "9" * 5_000},
+        {"x-slack-signature": "é"},
+        {"x-slack-signature": ""},
+        {"x-slack-signature": "v0="},
+    ],
+)
+async def test_odd_headers_are_refused_without_a_word(header: dict[str, str]) -> None:
+    async with SlackStage.open() as stage:
+        body, inbox = "{}", RecordingInbox()
+        connector = await stage.connector(
+            app_token=None, signing_secret=SIGNING_SECRET, public_url="https://arvis.example"
+        )
+        answer = await connector.webhook({**signed(body), **header}, body.encode(), inbox)
+        assert answer.status == 401
+        assert stage.server.asked == []
+
+
+@pytest.mark.parametrize("url", ["https://evil.example/upload", "http://169.254.169.254/", "file:///etc/passwd", ""])
+async def test_a_file_is_handed_to_nobody_else(url: str) -> None:
+    async with SlackStage.open() as stage:
+
+        def elsewhere(values: dict[str, object]) -> dict[str, object]:
+            return {"upload_url": url, "file_id": "F1", "length": values["length"]}
+
+        stage.server.api.do_files_getUploadURLExternal = elsewhere  # type: ignore[method-assign]
+        connector, file = await stage.connector(), OutgoingFile("a.txt", "text/plain", 5, content="hello")
+        part = Part(delivery(stage.address(), ""), 0, Piece("", (), (file,)))
+        with pytest.raises(SendError) as caught:
+            await connector.send(part)
+        assert caught.value.permanent

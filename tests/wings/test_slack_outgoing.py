@@ -146,7 +146,15 @@ async def test_what_slack_says_is_understood(code: str, permanent: bool, gone: b
         assert error is not None
         assert (error.permanent, error.gone) == (permanent, gone)
         assert error.uncertain == (code == "internal_error")
-        assert (error.retry_after is not None) == (code == "ratelimited")
+        assert (error.retry_after is not None) == (code in {"ratelimited", "token_revoked"})
+
+
+async def test_a_slack_that_is_away_is_waited_for() -> None:
+    async with SlackStage.open() as stage:
+        connector = await stage.connector(api_url="http://127.0.0.1:1/api")
+        error = await failure_of(connector, parts_of(connector, delivery(stage.address(), "hello"))[0])
+        assert error is not None
+        assert (error.permanent, error.uncertain, error.retry_after) == (False, False, 30.0)
 
 
 async def test_the_token_goes_to_slack_only() -> None:

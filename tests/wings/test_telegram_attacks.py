@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import telegram
 
-from arvis.domain.messages import FileRef, IncomingMessage
+from arvis.domain.messages import IncomingMessage
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Connector, FetchError, FetchesFiles, SendError
 from arvis.testing.conformance.connector_parts import delivery
@@ -117,7 +117,7 @@ def heard(**content: Any) -> IncomingMessage:
 
 
 def voices(message: IncomingMessage) -> list[bool]:
-    return [file.voice for file in message.files if isinstance(file, FileRef)]
+    return [file.voice for file in message.files]
 
 
 @pytest.mark.parametrize("origin", [BOB, HIDDEN])
@@ -134,7 +134,9 @@ def test_the_senders_own_voice_is() -> None:
     assert (voices(spoken), spoken.forwarded) == ([True], False)
 
 
-@pytest.mark.parametrize("text", ["`@ann`", "```\n@ann\n```", "`@`ann", "x `@`annabel", "**@**ann", "@ann", "[@ann](http://a)"])
+@pytest.mark.parametrize(
+    "text", ["`@ann`", "```\n@ann\n```", "`@`ann", "x `@`annabel", "**@**ann", "@ann", "[@ann](http://a)"]
+)
 def test_names_call_nobody_even_without_entities(text: str) -> None:
     called = re.compile(r"(?<![A-Za-z0-9_])@[A-Za-z]")
     shown = formatted(text)

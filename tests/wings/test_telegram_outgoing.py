@@ -9,7 +9,7 @@ import pytest
 
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
-from arvis.ports.connector import Connector, FetchError, FetchesFiles, Guarantee, Reserves, SendError
+from arvis.ports.connector import Connector, FetchError, FetchesFiles, Guarantee, Reserves, SendError, ShowsDrafts
 from arvis.testing.conformance.connector_parts import delivery, failure_of, parts_of, send_all
 from tests.platforms.telegram_server_state import ApiError
 from tests.platforms.telegram_stage import TelegramStage
@@ -165,6 +165,7 @@ async def test_a_pause_for_one_chat_stops_no_other(stage: TelegramStage) -> None
 
 async def test_a_pause_that_a_draft_was_told_of_holds_for_the_answer(stage: TelegramStage) -> None:
     connector, room = await stage.connector(), stage.address()
+    assert isinstance(connector, ShowsDrafts)
     stage.server.refuse_sends(1, ApiError(429, "Too Many Requests: retry after 60", retry_after=60))
     with pytest.raises(SendError):
         await connector.show_draft(room, "01JX0000000000000000000001", "I think", ())
@@ -176,7 +177,7 @@ async def test_a_pause_that_a_draft_was_told_of_holds_for_the_answer(stage: Tele
 
 async def test_what_was_surely_not_sent_is_not_uncertain(stage: TelegramStage) -> None:
     error = await failure(await stage.connector(api_url="http://127.0.0.1:1"), one_part(stage, "hello"))
-    assert (error.permanent, error.uncertain) == (False, False)
+    assert (error.permanent, error.uncertain, error.retry_after) == (False, False, 30.0)
 
 
 async def test_rich_messages_and_servers_that_know_none(stage: TelegramStage) -> None:

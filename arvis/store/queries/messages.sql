@@ -18,7 +18,8 @@ INSERT INTO messages (
 );
 
 -- name: messages_of_turn
-SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'user' ORDER BY position;
+SELECT messages.*, CASE WHEN EXISTS (SELECT 1 FROM attachments WHERE message_id = messages.id) THEN 1 ELSE 0 END AS with_files
+FROM messages WHERE execution_id = :execution_id AND role = 'user' ORDER BY position;
 
 -- name: join_turn
 UPDATE messages SET execution_id = :execution_id WHERE execution_id = :joining AND role = 'user';
