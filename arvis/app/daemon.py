@@ -23,6 +23,7 @@ from arvis.config import Config, ineffective_keys
 from arvis.domain.runs import CallTimeouts
 from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
+from arvis.process.collector import unhurried_collector
 from arvis.process.ids import IdMaker
 from arvis.process.lock import hold_data_folder
 from arvis.process.logs import logging_to
@@ -66,6 +67,7 @@ async def run(config: Config, *, say: Callable[[str], None]) -> None:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
         log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
         _warn_of_ineffective(config)
+        stack.enter_context(unhurried_collector())
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
             stack.enter_context(_in_background(shelf.warm(sorted(wanted | stored)), tools.warm()))

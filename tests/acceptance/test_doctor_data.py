@@ -46,6 +46,7 @@ def test_a_schema_of_another_version(patient: Patient) -> None:
 
 
 def test_damaged_pages(patient: Patient) -> None:
+    patient.write(lambda tx: tx.settings.put("word", "x" * 9_000, now()))  # at the end of the file
     with patient.database.file.open("r+b") as file:
         file.seek(-4096, 2)
         file.write(b"\xff" * 4096)

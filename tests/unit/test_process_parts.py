@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 import time
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from arvis.ports.clock import Clock
 from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
+from arvis.process.collector import unhurried_collector
 from arvis.process.ids import IdMaker
 
 
@@ -81,6 +83,14 @@ def test_random_bits_are_those_of_the_system_and_given_out_once(sizes: list[int]
             place += 64 - place % 64
         assert number == int.from_bytes(given_out[place : place + count]) >> (8 * count - size)
         place += count
+
+
+def test_what_is_there_at_the_start_is_collected_no_more_until_the_end() -> None:
+    before = gc.get_threshold()
+    with unhurried_collector():
+        assert gc.get_freeze_count() > 0
+        assert gc.get_threshold()[0] > before[0]
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
 
 
 def test_threads_take_turns_and_never_get_the_same_id() -> None:
