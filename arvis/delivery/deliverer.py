@@ -84,7 +84,9 @@ class Deliverer:
         found = await self._store.read(records.look, delivery)
         if found.place is not None and (verdict := await self._shut_out(job, delivery, found.place)) is not None:
             return verdict
-        if not found.parts:
+        if all(
+            _is_untouched(part) for part in found.parts
+        ):  # also when it was tried, and showed nothing: it may be late now
             return await self._send_first(connector, job, delivery)
         return await self._send_rest(connector, job, found.parts)
 
@@ -231,6 +233,10 @@ async def _planned(connector: Connector, delivery: Delivery) -> Sequence[Piece]:
     if len(delivery.content) <= _SHORT:
         return connector.plan(delivery)
     return await asyncio.to_thread(connector.plan, delivery)
+
+
+def _is_untouched(part: Part) -> bool:
+    return part.state is PartState.PENDING and part.platform_id is None
 
 
 def _delivery(tx: Transaction, delivery_id: str) -> Delivery | None:

@@ -34,7 +34,7 @@ def begin(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece]
     parts[0] = replace(
         parts[0], state=PartState.SENDING, tried_at=now, platform_id=draft.platform_id if draft else None
     )
-    tx.parts.add(parts)
+    tx.parts.plan(delivery.id, parts)
     tx.deliveries.set_state(delivery.id, DeliveryState.SENDING, now)
     if draft is not None:
         tx.drafts.put(draft.execution_id, DraftState.GONE, platform_id=None, now=now)

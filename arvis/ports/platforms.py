@@ -110,7 +110,9 @@ class Parts(Protocol):
         """In order; none before the delivery was first sent."""
         ...
 
-    def add(self, parts: Sequence[Part]) -> None: ...
+    def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
+        """These, in place of what was planned before."""
+        ...
 
     def put(self, part: Part, state: PartState, *, platform_id: str | None = None, tried_at: int | None = None) -> None:
         """Where it stands; None leaves id and time as they are."""

@@ -40,7 +40,8 @@ class SqlParts:
         found = self._session.one("get_delivery", id=delivery_id)
         return [_part_of(row, delivery_of(found)) for row in rows] if found is not None else []
 
-    def add(self, parts: Sequence[Part]) -> None:
+    def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
+        self._session.execute("drop_parts", delivery_id=delivery_id)
         for part in parts:
             self._session.execute(
                 "add_part",

@@ -231,9 +231,17 @@ async def test_late_messages_are_dropped_where_the_policy_says_so(store: Store) 
 async def test_what_was_begun_in_time_is_not_late(store: Store) -> None:
     voyage = Voyage(store, Capabilities(late_after=5000))
     await voyage.begin("one")
+    voyage.chat.script.append(SendError("no answer in time", uncertain=True, retry_after=60))
+    await voyage.play()
+    assert voyage.chat.texts[-1] == "one"
+
+
+async def test_what_was_tried_in_time_and_is_shown_late_says_so(store: Store) -> None:
+    voyage = Voyage(store, Capabilities(late_after=5000))
+    await voyage.begin("one")
     voyage.chat.script.append(SendError("slow down", retry_after=60))
     await voyage.play()
-    assert voyage.chat.texts == ["one"]
+    assert voyage.chat.texts == ["(delayed)\n\none"]
 
 
 # -- what is told ------------------------------------------------------------------------------------------

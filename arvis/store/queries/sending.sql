@@ -3,6 +3,9 @@
 -- name: parts_of_delivery
 SELECT * FROM delivery_parts WHERE delivery_id = :delivery_id ORDER BY part;
 
+-- name: drop_parts
+DELETE FROM delivery_parts WHERE delivery_id = :delivery_id;
+
 -- name: add_part
 INSERT INTO delivery_parts (delivery_id, part, content, buttons, files, state, platform_id, tried_at)
 VALUES (:delivery_id, :part, :content, :buttons, :files, :state, :platform_id, :tried_at);

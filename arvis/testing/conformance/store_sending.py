@@ -59,7 +59,7 @@ class SendingCases(TransactionCases):
             Part(delivery, 1, rich),
         ]
         assert await store.read(lambda tx: tx.parts.of_delivery(delivery.id)) == []
-        await store.write(lambda tx: tx.parts.add(parts))
+        await store.write(lambda tx: tx.parts.plan(parts[0].delivery.id, parts))
         assert await store.read(lambda tx: tx.parts.of_delivery(delivery.id)) == parts
 
         def go_on(tx: Transaction) -> None:
