@@ -11,8 +11,9 @@ import click
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, place_options
 from arvis.cli.printing import moment, plain, print_fields, print_json, print_table
-from arvis.domain.agent_rules import COMPLETIONS, LONGEST_PROMPT
+from arvis.domain.agent_rules import COMPLETIONS, LONGEST_PROMPT, MOST_OBSERVED
 from arvis.domain.agents import AgentStatus, Permission
+from arvis.domain.messages import Respond
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -173,11 +174,28 @@ def versions(*, agent: str, as_json: bool, config: Path | None, data: Path | Non
 @click.argument("agent")
 @click.argument("channel", metavar="PLATFORM:CHANNEL")
 @click.option("--permission", type=click.Choice([*map(str, Permission)]), default="full", show_default=True)
+@click.option("--respond", type=click.Choice([*map(str, Respond)]), help="Which messages are for it; else as its bot.")
+@click.option(
+    "--observe", type=click.IntRange(0, MOST_OBSERVED), help="How many others it reads along; else as its bot."
+)
 @json_option
 @place_options
-def bind(*, agent: str, channel: str, permission: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def bind(
+    *,
+    agent: str,
+    channel: str,
+    permission: str,
+    respond: str | None,
+    observe: int | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
     """Let an agent live in a channel, such as discord:1234567890."""
-    body = {**_place(channel), "permission": permission}
+    given = {"respond": respond, "observe": observe}
+    body = {**_place(channel), "permission": permission} | {
+        key: value for key, value in given.items() if value is not None
+    }
     bound = connect(config, data).post("api", "agents", agent, "bindings", body=body)
     _tell(bound, f"The agent {bound['slug']} lives in {channel}.", as_json=as_json)
 

@@ -52,6 +52,9 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
 
     assert "lives in web:attic" in out(daemon, "agents", "bind", "news", "web:attic", "--permission", "read_only")
     assert "has left web:attic" in out(daemon, "agents", "unbind", "news", "web:attic")
+    here = ("agents", "bind", "news", "chat:hall", "--respond", "all", "--observe", "5")
+    hall = told(daemon, *here)["bindings"][0]
+    assert (hall["respond"], hall["observe"]) == ("all", 5)
     taken = daemon.arvis("agents", "bind", "helper", "web:news-room")
     assert (taken.returncode, "the channel of news" in taken.stderr) == (1, True)
 
