@@ -37,6 +37,12 @@ def test_the_conductor_is_there_from_the_first_start_and_answers_who_names_nobod
     assert (refused.returncode, "cannot be deleted" in refused.stderr) == (1, True)
 
 
+def test_a_binding_says_which_messages_are_for_the_agent(daemon: Daemon) -> None:
+    [hall] = told(daemon, "agents", "bind", "helper", "chat:hall", "--respond", "all", "--observe", "5")["bindings"]
+    assert (hall["respond"], hall["observe"]) == ("all", 5)
+    told(daemon, "agents", "unbind", "helper", "chat:hall")
+
+
 def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
     (daemon.folder / "prompt.txt").write_text("Be brief, „ja“.\n", encoding="utf-8")
     given = ("--prompt-file", "prompt.txt", "--tools", "get_time, calculate", "--channel", "web:news-room")
@@ -52,9 +58,6 @@ def test_an_agent_from_its_making_to_its_end(daemon: Daemon) -> None:
 
     assert "lives in web:attic" in out(daemon, "agents", "bind", "news", "web:attic", "--permission", "read_only")
     assert "has left web:attic" in out(daemon, "agents", "unbind", "news", "web:attic")
-    here = ("agents", "bind", "news", "chat:hall", "--respond", "all", "--observe", "5")
-    hall = told(daemon, *here)["bindings"][0]
-    assert (hall["respond"], hall["observe"]) == ("all", 5)
     taken = daemon.arvis("agents", "bind", "helper", "web:news-room")
     assert (taken.returncode, "the channel of news" in taken.stderr) == (1, True)
 
