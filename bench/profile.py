@@ -40,7 +40,6 @@ STAGES = (
     ("accept: claim", "claimed"),
     ("accept: commit", "committed"),
     ("start: way to the worker", "begun"),
-    ("prompt: read the execution", "read"),
     ("prompt: read the turn and its history", "read"),
     ("prompt: build", "calling"),
     ("model call (demo)", "called"),

@@ -34,7 +34,7 @@ from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedToo
 from tests.flows.senses import Senses, file_rules
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
-HELPER = Agent(id="agent-helper", slug="helper", name="Helper", tools=TOOLS)
+HELPER = Agent(id="agent-errand", slug="errand", name="Helper", tools=TOOLS)
 #: Two rounds of tools and an answer.
 CALLS_NEEDED = 3
 
