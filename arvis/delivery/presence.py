@@ -131,10 +131,11 @@ class Presence:
             self._begin(event.address, event.message_id)
         elif event.status in _OVER:
             self._end(event.address, event.message_id)
+            if event.status is MessageStatus.CANCELLED:  # of one that was taken back nothing will come
+                self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
-        if not self._at_work.get(event.address) and (task := self._typing.pop(event.address, None)) is not None:
-            task.cancel()
+        self._stop_typing(event.address)
         if event.execution_id is not None and event.state is not DeliveryState.SENT:
             self._keep(self._take_away(event.execution_id))
 
@@ -232,6 +233,11 @@ class Presence:
             task = asyncio.create_task(self._keep_typing(connector, address))
             self._typing[address] = task
             task.add_done_callback(lambda ended: self._typed(address, ended))
+
+    def _stop_typing(self, address: Address) -> None:
+        """Unless another turn is at work there."""
+        if not self._at_work.get(address) and (task := self._typing.pop(address, None)) is not None:
+            task.cancel()
 
     def _typed(self, address: Address, ended: asyncio.Task[None]) -> None:
         if self._typing.get(address) is ended:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 
 from arvis.agents import turns
+from arvis.agents.owners import tell_owner
 from arvis.agents.stopping import stop_turns
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
@@ -195,7 +196,15 @@ def _one_event(
 
 
 def _move(tx: Transaction, old: Address, new_channel: str, now: int) -> None:
+    """What Arvis itself keeps goes along; what stands in a file, only its owner can change."""
     tx.places.move(old, new_channel, now)
+    tell_owner(
+        tx,
+        f"moved:{old.lane}",
+        f"{old.platform.title()} has given the group {old.channel} the new id {new_channel}. Its conversations and "
+        "bindings are there now; where its id stands in `allowed_channels`, please change it.",
+        now,
+    )
 
 
 def _clear(tx: Transaction, place: Address) -> None:

@@ -46,15 +46,32 @@ class CatchingUp:
         self._clock = clock
         self._progress = progress
         self._told = False
+        self._known = asyncio.Event()
+        self._unread: dict[str, asyncio.Event] = {}
 
     async def run(self) -> None:
         """Read every channel from where it was read last, the liveliest first. Until that is done, no event moves a
         position."""
         self._progress.complete = False
-        feeds = await self._feeds()
-        for channel, position in sorted(feeds.items(), key=lambda feed: -feed[1]):
-            await self._persist(channel, position)
-        self._progress.complete = True
+        self._known.clear()
+        try:
+            feeds = await self._feeds()
+            self._unread = {channel: asyncio.Event() for channel in feeds}
+            self._known.set()
+            for channel, position in sorted(feeds.items(), key=lambda feed: -feed[1]):
+                await self._persist(channel, position)
+                self._unread[channel].set()
+            self._progress.complete = True
+        finally:  # what cannot be read need not be waited for
+            self._known.set()
+            for reading in self._unread.values():
+                reading.set()
+
+    async def until_read(self, channel: str) -> None:
+        """Until what was missed in this channel is there."""
+        await self._known.wait()
+        if (reading := self._unread.get(channel)) is not None:
+            await reading.wait()
 
     async def _feeds(self) -> dict[str, int]:
         pause = _STORE_PAUSE
@@ -135,16 +152,13 @@ def _edited(event: Event) -> int:
 class Reading:
     """Catches up beside the new events, from the beginning whenever there may be a gap again."""
 
-    def __init__(self, catching_up: CatchingUp, *, clock: Clock) -> None:
+    def __init__(self, catching_up: CatchingUp) -> None:
         self._catching_up = catching_up
-        self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        self._begun = 0.0
 
     def begin(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._begun = self._clock.monotonic()
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
@@ -152,11 +166,14 @@ class Reading:
         with contextlib.suppress(ApiFailed):
             await self._catching_up.run()
 
-    async def wait(self) -> None:
-        """Until older messages are there, so that they come first, but not so long that Slack loses its patience."""
-        if self._task is not None:
-            left = self._begun + _PATIENCE_SECONDS - self._clock.monotonic()
-            await asyncio.wait([self._task], timeout=max(0.0, left))
+    async def wait(self, channel: str) -> None:
+        """Until older messages of this channel are there, so that they come first, but not so long that Slack loses its
+        patience with this event."""
+        if self._task is None or self._task.done():
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._catching_up.until_read(channel)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -100,7 +100,7 @@ class SlackConnector:
                 clock=self._services.clock,
                 progress=self._progress,
             )
-            reading = Reading(catching_up, clock=self._services.clock)
+            reading = Reading(catching_up)
             try:
                 if self._config.app_token is None:
                     up(BotUp(me.user, me.name))

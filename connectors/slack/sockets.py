@@ -158,14 +158,14 @@ class Socket(SocketModeClient):
 
 
 class Listening:
-    """Brings envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, `greeted` is called
-    when a connection stands."""
+    """Brings envelopes to the dispatcher until it is cancelled. `ready` is awaited before each event, with its channel,
+    `greeted` is called when a connection stands."""
 
     def __init__(
         self,
         *,
         dispatching: Dispatching,
-        ready: Callable[[], Awaitable[None]],
+        ready: Callable[[str], Awaitable[None]],
         greeted: Callable[[], None],
         clock: Clock,
     ) -> None:
@@ -193,7 +193,8 @@ class Listening:
 
     async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         try:
-            await self._ready()
+            if isinstance(event := request.payload.get("event"), dict):
+                await self._ready(str(event.get("channel")))
             bolt = AsyncBoltRequest(mode="socket_mode", body=request.payload)
             response = await self._dispatching.insist(bolt, self._clock.sleep)
             await send_async_response(client, request, response, time.time())

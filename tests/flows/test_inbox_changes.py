@@ -233,3 +233,13 @@ async def test_the_stop_button_is_for_who_asked_and_who_looks_after_the_house(cl
     assert (await club.inbox.click(press(data, "ann", "c3"))).text == "Stopped."
     assert (await club.timeline(asked.message_id)).reply == notices.STOPPED
     await held.until_cancelled()
+
+
+# -- places ------------------------------------------------------------------------------------------------
+
+
+async def test_an_owner_hears_of_a_group_that_has_a_new_id(club: House) -> None:
+    await club.ask("Hello", user="owner", channel="office")
+    await club.inbox.move(ROOM, "room-2", FeedPosition("updates", 7))
+    _, told = await club.until_sent(2, "office")
+    assert "has given the group room the new id room-2" in told

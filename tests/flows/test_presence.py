@@ -11,7 +11,7 @@ import pytest
 
 from arvis.agents import notices
 from arvis.domain.messages import Address, Button, MessageStatus
-from arvis.domain.platforms import Draft, DraftState, Part
+from arvis.domain.platforms import Draft, DraftState, MessageDeletion, Part
 from arvis.ports.connector import Capabilities, Receipt, SendError
 from arvis.store.opening import Database
 from tests.flows.house import House, open_house
@@ -164,6 +164,18 @@ async def test_typing_goes_on_until_the_reply_is_out(house: House, chat: Showing
         await house.ask("again", channel="other")
         await house.until_sent(1, "other")
     assert chat.typed <= typed + 10, "nobody types for ever"
+
+
+async def test_typing_ends_with_a_message_that_is_taken_back(house: House, chat: ShowingConnector) -> None:
+    await house.queue.stop(0)  # its turn cannot begin
+    async with watched(house):
+        await house.say("Hello", platform_ref="m1")
+        await chat.until(lambda: chat.typed > 0)
+        await house.inbox.delete(MessageDeletion(ROOM, "delete", "m1"))
+        await asyncio.sleep(0)
+        typed = chat.typed
+        await asyncio.sleep(0.05)
+        assert chat.typed == typed
 
 
 async def test_long_work_shows_one_status_with_a_button(house: House, chat: ShowingConnector) -> None:
