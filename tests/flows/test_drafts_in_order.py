@@ -68,7 +68,7 @@ async def test_no_draft_stands_above_an_earlier_answer(house: House, chat: Findi
         typed = chat.typed
         await chat.until(lambda: chat.typed > typed + 5)
         assert chat.faces == []
-        await house.pass_time(3600)
+        await house.pass_time(2)
         await house.until_sent(1)
         await chat.until(lambda: bool(chat.faces))
         held.go.set()
