@@ -1,5 +1,5 @@
-"""Graph `agent`: read the files that came in, look at the words, prepare the prompt, call the model, use the tools that it asks for, until it
-answers.
+"""Graph `agent`: look at what came in, read its files, prepare the prompt, call the model, use the tools that it asks
+for, until it answers.
 
 Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
 prompt is built anew before every call, from rows that do not change while the turn holds its lane. A conversation that

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from arvis.agents.saying import stop_button
 from arvis.delivery import drafts
 from arvis.delivery.rests import Rests
-from arvis.domain.messages import Address, Button, ButtonStyle
+from arvis.domain.messages import Address, Button
 from arvis.domain.platforms import Draft
 from arvis.ports.clock import Clock
 from arvis.ports.connector import SendError, ShowsDrafts
@@ -137,8 +138,7 @@ class Showing:
         if doing is None:  # another process ended it
             self._over = True
             return None
-        stop = Button(id=f"stop.{self._message_id}", label="Stop", style=ButtonStyle.DANGER)
-        return Face(f"{doing}… {minutes}:{seconds:02}", (stop,))
+        return Face(f"{doing}… {minutes}:{seconds:02}", (stop_button(self._message_id),))
 
     async def _put(self, face: Face) -> None:
         if self._draft is None:

@@ -34,7 +34,8 @@ class Readiness:
 
 
 class ReadinessProbe:
-    """`roles` says of each configured role whether it is up, `bots` of each bot, `room` whether the disk has some for new work."""
+    """`roles` says of each configured role whether it is up, `bots` of each bot, `room` whether the disk has some for new
+    work."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from arvis.domain.messages import Button, ButtonStyle
@@ -47,12 +47,6 @@ def form(body: Payload, files: Sequence[tuple[str, bytes]]) -> list[dict[str, An
         kind = "application/octet-stream"
         fields.append({"name": f"files[{number}]", "value": data, "filename": name, "content_type": kind})
     return fields
-
-
-def button_ids(message: Mapping[str, Any]) -> list[str]:
-    """The ids of the buttons that a message shows."""
-    rows = message.get("components") or ()
-    return [str(button.get("custom_id", "")) for row in rows for button in row.get("components", ())]
 
 
 def _components(buttons: Sequence[Button]) -> list[Payload]:

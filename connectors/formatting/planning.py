@@ -14,8 +14,8 @@ _NOTE = "… the whole answer is in the file."
 
 def pieces(delivery: Delivery, split: Callable[[str], Iterable[str]], max_parts: int) -> list[Piece]:
     """The delivery as what can be sent at once, in order, at least one. `split` divides Markdown into parts that the
-    platform takes; no more of them are asked for than may be sent. Buttons and files leave with the last piece. A text of more than `max_parts` parts leaves as its
-    beginning, with the whole of it as a file.
+    platform takes; no more of them are asked for than may be sent. Buttons and files leave with the last piece. A text of
+    more than `max_parts` parts leaves as its beginning, with the whole of it as a file.
 
     An empty text makes one piece without content, for its buttons and files; without these it must not be sent (H11), which
     is up to whoever sends pieces.

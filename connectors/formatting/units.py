@@ -7,7 +7,6 @@ does; a few ends are not seen, after a joiner for instance.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
 
 _JOINER = "\u200d"
 #: Extending characters that are no marks: non-joiner, halfwidth voicing marks, and the vowel AM of Thai and Lao.
@@ -24,17 +23,6 @@ _VIRAMA = 9
 def utf16_length(text: str) -> int:
     """In UTF-16 units: what Telegram counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def graphemes(text: str) -> Iterator[str]:
-    """The clusters of a text, in order."""
-    start = 0
-    for at in range(1, len(text)):
-        if ends_grapheme(text, at, start):
-            yield text[start:at]
-            start = at
-    if text:
-        yield text[start:]
 
 
 def last_end(text: str, start: int, at: int) -> int:

@@ -19,10 +19,6 @@ class SlackConfig(BotConfig):
     def token(self) -> str:
         return self.bot_token.get_secret_value()
 
-    @property
-    def opens_socket(self) -> bool:
-        return self.app_token is not None
-
 
 def read_config(settings: BotSettings, services: ConnectorServices) -> SlackConfig:
     """Raises `BadSetting`, also when there is no way for events to come in."""

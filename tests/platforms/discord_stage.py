@@ -14,7 +14,6 @@ from arvis.testing.conformance.connector import Shown
 from arvis.testing.conformance.connector_stage import ABILITIES
 from connectors.discord.config import DiscordConfig
 from connectors.discord.connector import DiscordConnector
-from connectors.discord.payloads import button_ids
 from connectors.formatting.units import utf16_length
 from connectors.settings import read_settings
 from tests.platforms.discord_server import DiscordServer, discord_server
@@ -141,12 +140,17 @@ class DiscordStage:
             await connector.close()
 
 
+def _button_ids(message: Json) -> list[str]:
+    rows = message.get("components") or ()
+    return [str(button.get("custom_id", "")) for row in rows for button in row.get("components", ())]
+
+
 def _shown(message: Json, pings: tuple[str, ...]) -> Shown:
     return Shown(
         platform_id=message["id"],
         text=message["content"],
         reply_ref=message.get("message_reference", {}).get("message_id"),
-        buttons=tuple(button_ids(message)),
+        buttons=tuple(_button_ids(message)),
         files=tuple(file["filename"] for file in message["attachments"]),
         pings=pings,
     )

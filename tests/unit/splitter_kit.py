@@ -6,12 +6,12 @@ import html
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from wcwidth import iter_graphemes
 
 from connectors.formatting.splitting import split
-from connectors.formatting.units import graphemes, utf16_length
+from connectors.formatting.units import ends_grapheme, utf16_length
 
 LINKS = ("[the docs](https://x.example/a_b?c=d#e)", "https://y.example/~f/g.h", "`code with words`", "[![i](a/b)](c)")
 CHARACTERS = (
@@ -68,6 +68,17 @@ _OPENING = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?(`{3,}|~{3,})(
 _CLOSING = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t\r]*")
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)?(?:`+|~+)")
 _SPACE = re.compile(r"\s+")
+
+
+def graphemes(text: str) -> Iterator[str]:
+    """The clusters of a text by our rule, in order."""
+    start = 0
+    for at in range(1, len(text)):
+        if ends_grapheme(text, at, start):
+            yield text[start:at]
+            start = at
+    if text:
+        yield text[start:]
 
 
 def example(chance: random.Random) -> tuple[str, int, str]:

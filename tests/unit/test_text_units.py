@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
-from connectors.formatting.units import ends_grapheme, graphemes, last_end, utf16_length
+from connectors.formatting.units import ends_grapheme, last_end, utf16_length
+from tests.unit.splitter_kit import graphemes
 
 #: Characters that hold together or apart, besides any others.
 _SPECIAL = (
