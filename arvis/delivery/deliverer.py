@@ -209,6 +209,8 @@ class Deliverer:
         if error.retry_after is not None:
             return NotBefore(max(error.retry_after, SHORTEST_REST) + ROUNDING, "rate_limit")
         now = self._clock.now()
+        # What was cancelled, or taken by another process, is forgotten with time.
+        self._failing = {known: since for known, since in self._failing.items() if now - since < 2 * WEATHER_MS}
         lasted = now - self._failing.setdefault(delivery.id, now)
         if lasted >= WEATHER_MS:
             return TryAgain(str(error))
