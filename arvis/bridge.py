@@ -13,12 +13,15 @@ from typing import Any
 
 from arvis.domain.events import (
     AccountsChanged,
+    AgentMoved,
     BotsChanged,
     DeliveryAdded,
     Delta,
     Event,
+    GraphCompleted,
     JobSettled,
     NoticesMissed,
+    SchedulesChanged,
     SessionEnded,
     StatusChanged,
     TypingRequested,
@@ -33,10 +36,13 @@ CROSSING: Mapping[type[Any], Topic] = {
     Delta: Topic.CHAT,
     DeliveryAdded: Topic.CHAT,
     StatusChanged: Topic.CHAT,
+    AgentMoved: Topic.CHAT,
+    GraphCompleted: Topic.CHAT,
     SessionEnded: Topic.CHAT,
     JobSettled: Topic.JOBS,
     AccountsChanged: Topic.JOBS,
     BotsChanged: Topic.JOBS,
+    SchedulesChanged: Topic.JOBS,
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
 

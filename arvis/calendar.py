@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
@@ -52,6 +53,8 @@ _LONGEST_INTERVAL = 3_660 * _DAY
 _YEARS = range(1971, 2200)
 #: How many years a cron line is followed: every date and weekday that meet, meet in so many.
 _FAR = 50
+#: By how much the span grows in which the last times are looked for.
+_WIDER = 8
 #: Any moment that lies before nobody's schedule.
 _LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - a local time of no zone
 
@@ -111,6 +114,19 @@ def next_times(schedule: ScheduleText, zone: str, after: int, count: int) -> lis
         case At():
             moment = _moment_of(schedule, zone_of(zone), after)
             return [moment][:count] if moment is not None and moment > after else []
+
+
+def last_times(schedule: ScheduleText, zone: str, after: int, until: int, count: int) -> list[int]:
+    """The last times later than a moment and no later than another, at most `count`, in order, all in ms. The times of an
+    interval are counted from `after`."""
+    match schedule:
+        case Every(seconds=seconds):
+            passed = max(0, (until - after) // (seconds * _MS))
+            return [after + number * seconds * _MS for number in range(max(1, passed - count + 1), passed + 1)]
+        case Cron():
+            return _last_cron_times(schedule, zone_of(zone), after, until, count)
+        case At():
+            return [moment for moment in next_times(schedule, zone, after, 1) if moment <= until][-count:]
 
 
 def shortest_gap_seconds(schedule: ScheduleText) -> float:
@@ -229,6 +245,19 @@ def _cron_times(schedule: Cron, zone: ZoneInfo, after: int) -> Iterator[int]:
         at = _in_zone(local, zone)
         if at is not None and at > after:
             yield at
+
+
+def _last_cron_times(schedule: Cron, zone: ZoneInfo, after: int, until: int, count: int) -> list[int]:
+    """Looked for in longer and longer spans before `until`, so that a month of minutes is not walked through."""
+    span, found = _MINUTE * _MS, list[int]()
+    while len(found) < count:
+        start = max(after, until - span)
+        times = takewhile(lambda at: at <= until, _cron_times(schedule, zone, start))
+        found = list(deque(times, maxlen=count))
+        if start == after:
+            break
+        span *= _WIDER
+    return found
 
 
 def _moment_of(schedule: At, zone: ZoneInfo, after: int) -> int | None:

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec
 import structlog
 
 from arvis.agents.standing import OBSERVED_MS
+from arvis.agents.webhooks import KNOWN_CALLS_MS
 from arvis.domain.errors import ArvisError, StoreError
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
@@ -98,6 +99,8 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.drafts.prune(jobs_before, SLICE),
         tx.events.prune(now - KNOWN_EVENTS_MS, SLICE),
         tx.observed.prune(now - OBSERVED_MS, SLICE),
+        tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, SLICE),
+        tx.occurrences.prune(history_before, SLICE),
     )
     return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE
 

@@ -11,10 +11,13 @@ from dataclasses import replace
 
 from arvis.agents import compacting_rows, notices, saying, turns
 from arvis.agents.compacting_rows import COMPACTION
+from arvis.agents.joining import fold
+from arvis.agents.occasions import run_ended
 from arvis.agents.owners import tell_of_dead_letter
+from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
-from arvis.domain.events import StatusChanged
+from arvis.domain.events import GraphCompleted, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
@@ -28,10 +31,6 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.runner import RunFailed
-
-#: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
-FOLD_MESSAGES = 10
-FOLD_TOKENS = 8_000
 
 #: Seconds of waiting after which the user is told (reliability.md, decisions).
 PATIENCE = 20
@@ -74,6 +73,8 @@ class MessageFlow:
         except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
             return GiveUp("broken", broken.what)
         self._publish(conclusion.asked, _status_after(execution))
+        if conclusion.asked:
+            self._bus.publish(completed(execution, conclusion.asked[-1]))
         return Settled()
 
     def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
@@ -89,6 +90,8 @@ class MessageFlow:
                     compacting_rows.give_up(tx, execution, now, reason=reason, error=error)
                 ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)
                 tell_of_dead_letter(tx, job, outcome, now)
+                if is_run(execution) and source_of(execution):
+                    run_ended(tx, execution, "failed", error, now)
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_of_turn(execution), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):
@@ -116,6 +119,20 @@ class MessageFlow:
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
         for message in asked:
             self._bus.publish(StatusChanged(message.address, message.id, status, reason))
+
+
+def completed(execution: Execution, message: StoredMessage) -> GraphCompleted:
+    """The last word of a walk for whoever shows it (seed 000)."""
+    waits = execution.status is ExecutionStatus.PAUSED
+    status = (execution.result or {}).get("outcome", {}).get("status") if not waits else None
+    return GraphCompleted(
+        address=message.address,
+        message_id=message.id,
+        graph=execution.graph,
+        stop_reason="waiting" if waits else status or execution.status.value,
+        waiting_for_user=waits,
+        thread_id=message.conversation_id or "",
+    )
 
 
 def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
@@ -146,14 +163,6 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
-
-
-def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began."""
-    for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
-        if follower.execution_id is not None and job.execution_id is not None:
-            tx.messages.join_turn(follower.execution_id, job.execution_id)
-            tx.executions.discard(follower.execution_id)
 
 
 def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:

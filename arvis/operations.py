@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from arvis.agents import turns
-from arvis.agents.answers import APPROVERS, answer_question
+from arvis.agents.answers import APPROVERS, Approvers, answer_question
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import Job, JobStatus
-from arvis.domain.messages import DeliveryState, Principal, PrincipalRole
+from arvis.domain.messages import DeliveryState, Principal
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -24,8 +22,8 @@ class StoreOperations:
     """`Operations` over the store; events after the commit. A turn that goes on says so itself when it runs, which may
     be before the verb that let it go on has returned. `approvers` says who may allow what a tool wants to do."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock, approvers: str = "owners") -> None:
-        self._approvers = APPROVERS[approvers]
+    def __init__(self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])) -> None:
+        self._approvers = approvers
         self._store = store
         self._bus = bus
         self._clock = clock
@@ -38,6 +36,11 @@ class StoreOperations:
 
     async def delete_job(self, job_id: str) -> None:
         await self._store.write(_delete, job_id)
+
+    async def cancel_execution(self, execution_id: str) -> None:
+        turns.announce_cancelled(
+            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now())
+        )
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
         await self._store.write(_answer, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now())
@@ -75,6 +78,17 @@ def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     return CancelledTurn([], [job_id])
 
 
+def _cancel_execution(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
+    """Whoever is called by another one ends with it: half of a piece of work is of no use to anybody."""
+    execution = tx.executions.get(execution_id)
+    if execution is None:
+        raise NotFound(f"There is no execution {execution_id}")
+    root = lifecycle.root_of(tx, execution)
+    if root.status not in lifecycle.LIVE:
+        raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
+    return turns.cancel_turn(tx, root.id, "an operator", now)
+
+
 def _sleeps(tx: Transaction, execution_id: str) -> bool:
     """A turn that waits for people holds no job, and is not over."""
     execution = tx.executions.get(execution_id)
@@ -88,7 +102,7 @@ def _delete(tx: Transaction, job_id: str) -> None:
 
 
 def _answer(
-    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Collection[PrincipalRole], now: int
+    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> None:
     answer_question(tx, wait_id, answer, by=by, approvers=approvers, now=now)
 

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import draining, enqueuing, minding, platforms, postgres, resting, results, talking
+from bench import draining, enqueuing, minding, platforms, postgres, resting, results, scheduling, talking
 from bench.places import Files
 from bench.report import CORES, Figure, Run, Verdict, table
 from bench.rounds import FULL, SHORT, Scale, Setting
@@ -33,6 +33,7 @@ ROWS: dict[str, Row] = {
     "http": talking.http,
     "start": resting.start,
     "idle": resting.idle,
+    "schedules": scheduling.schedules,
     "prompt": talking.prompt,
     "prompt_cost": minding.prompt_cost,
     "size": resting.size,

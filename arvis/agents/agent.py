@@ -1,5 +1,5 @@
 """Graph `agent`: look at what came in, read its files, prepare the prompt, call the model, use the tools that it asks
-for, until it answers.
+for, until it is done (seed 000).
 
 Because the tool loop is the graph, a crash after the fourth call of a tool pays for none of the first four again. The
 prompt is built anew before every call, from rows that do not change while the turn holds its lane. A conversation that
@@ -14,20 +14,24 @@ from functools import partial
 from typing import Any
 
 from arvis.agents import notices, rounds
-from arvis.agents.briefing import Briefing, Materials
+from arvis.agents.briefing import Briefing, Materials, written
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
+from arvis.agents.completion import EXPLICIT, LISTEN, RULES, Completion, listen
 from arvis.agents.examination import READ_FILES, InputNode, load_arrival
-from arvis.agents.model_call import ModelCaller
-from arvis.agents.outgoing import with_files
+from arvis.agents.joining import came_meanwhile, heard_by, heard_with, newcomers, noted, restart, way_of
+from arvis.agents.manner import Manner, ToolCalling
+from arvis.agents.model_call import ModelCaller, unheard
 from arvis.agents.pictures import load_pictures, pictures_of
 from arvis.agents.reading import FileNode, FileRules, is_voice, unsettled
+from arvis.agents.runs import RUN, is_run
 from arvis.agents.spoken import SpokenReply
 from arvis.agents.standing import Standing, load_standing
 from arvis.agents.streaming import Showing
 from arvis.agents.tool_node import ToolNode, ToolRules
 from arvis.context import Prompt, fit_rounds
 from arvis.conversations import estimator_of
+from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
@@ -36,7 +40,7 @@ from arvis.domain.money import Spender
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, End, Goto, Graph, Next
+from arvis.graph.decisions import Decision, Goto, Graph, Next
 from arvis.memory import touch
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
@@ -48,12 +52,14 @@ from arvis.skills import Skill
 PREPARE = "prepare"
 #: More messages than this in a prompt start a compaction (behaviour §7).
 MOST_MESSAGES = 80
+#: Of a turn, besides its cycles: reading, compactions, what came meanwhile.
+MOST_STEPS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class AgentParts:
     """What the graph is made of. `compactor` leads back to `PREPARE`; `skills` gives those of this moment; a reply has
-    `reply_bytes` at most."""
+    `reply_bytes` at most, and work that says that it goes on takes `loops` cycles at most."""
 
     store: Store
     caller: ModelCaller
@@ -64,20 +70,24 @@ class AgentParts:
     files: FileRules
     reply_bytes: int
     speaker: Speaker | None = None
+    loops: int = 40
 
 
-def agent_graph(parts: AgentParts) -> Graph:
-    """The graph that answers a turn. Its result is a `RunResult` as JSON."""
-    nodes = _Nodes(parts)
+def agent_graph(parts: AgentParts, manner: Manner | None = None) -> Graph:
+    """The graph that works on a turn or a run, by the `manner` in which tools are asked for (None: the vendors' own). Its
+    result is a `RunResult` as JSON with a `WorkOutcome` beside it, under `outcome`."""
+    manner = manner or ToolCalling(registry=parts.tools.registry)
+    nodes = _Nodes(parts, manner)
     return Graph(
-        name="agent",
+        name=manner.graph,
         start="examine",
         nodes={
             "examine": InputNode(store=parts.store).examine,
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
             PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
-            "use_tools": ToolNode(store=parts.store, rules=parts.tools).use_tools,
+            "use_tools": ToolNode(store=parts.store, rules=parts.tools, manner=manner).use_tools,
+            LISTEN: listen,
             **parts.compactor.nodes,
         },
         edges={
@@ -87,12 +97,15 @@ def agent_graph(parts: AgentParts) -> Graph:
             "call_model": "use_tools",
             "use_tools": PREPARE,
         },
+        max_steps=MOST_STEPS + parts.loops * (parts.tools.rounds + 1) * 3,
         opening=load_arrival,
     )
 
 
 class _Nodes:
-    def __init__(self, parts: AgentParts) -> None:
+    def __init__(self, parts: AgentParts, manner: Manner) -> None:
+        self._manner = manner
+        self._loops = parts.loops
         self._store = parts.store
         self._caller = parts.caller
         self._briefing = parts.briefing
@@ -108,26 +121,37 @@ class _Nodes:
             turn = await self._store.read(load_standing, context.execution, context.now())
         if unsettled(turn.current):
             return Goto(READ_FILES)  # of a message that joined the turn on the way
+        if (taken := await newcomers(self._store, context, turn.agent)) is not None:
+            return taken
         self._briefing.learn(turn)
-        state = context.state
-        if not state.get("shrunk") and not rounds.count(state):
+        state, came = context.state, came_meanwhile(context.state, turn.current)
+        turn = replace(turn, current=[each for each in turn.current if each.id not in heard_by(state, came)])
+        if not state.get("shrunk") and not rounds.count(state) and not is_run(context.execution):
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        prompt = self._briefing.prompt(turn, await self._materials(context, turn))
-        if _outgrown(turn, prompt) and _may_compact(state):
+        prompt = self._briefing.prompt(turn, await self._materials(context, turn, came))
+        if _outgrown(turn, prompt) and _may_compact(context.execution):
             return Goto("compact", room=prompt.room)
         context.record(touch, prompt.recalled, context.now())
         taint = sorted(prompt.taint)
         ceiling = self._briefing.budget(turn).ceiling
-        asked = self._asked(turn, prompt, shrunk=bool(state.get("shrunk")))
+        audience = state[RUN]["audience"] if is_run(context.execution) else (came or [turn.current[-1].id])[-1]
+        asked = self._asked(turn, prompt, audience=audience, shrunk=bool(state.get("shrunk")))
         told = turn.incidents[-1].id if turn.incidents else None
-        return Next(asked, prompt=_measures(prompt), taint=taint, ceiling=ceiling, incidents=told)
+        return Next(
+            asked,
+            prompt=_measures(prompt),
+            taint=taint,
+            ceiling=ceiling,
+            incidents=told,
+            **noted(state, turn.current, came),
+        )
 
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
         asked: Mapping[str, Any] = context.value
         number = rounds.count(context.state)
-        off = number >= self._tools.rounds or bool(context.state.get("looping"))
+        off = rounds.in_cycle(context.state) >= self._tools.rounds or bool(context.state.get("looping"))
         request = await self._request(context, off=off)
         try:
             answer = await context.once("model", partial(self._call, context, request))
@@ -136,28 +160,38 @@ class _Nodes:
                 return Goto(PREPARE, shrunk=True)
             raise
         result = RunResult.from_json(answer)
-        if result.calls and request.tools and not off:
+        result = self._manner.read(result if request.tools else replace(result, calls=()))
+        if result.calls and not off:
             return Next(None, **rounds.asked(number + 1, result.content, result.calls))
+        if (taken := await restart(self._store, context, asked["agent"]["on_new_message"])) is not None:
+            return taken
         if not result.content.strip():
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
-        return End(replace(result, calls=()).to_json(), **with_files(context.state, files))
+        return Completion(context, asked["agent"]["explicit"], self._loops).decide(result, files)
 
-    async def _materials(self, context: NodeContext, turn: Standing) -> Materials:
-        offer = await self._tools.registry.offer(turn.agent.tools)
-        used = await self._used(context)
+    async def _materials(self, context: NodeContext, turn: Standing, came: Sequence[str]) -> Materials:
+        specs = await self._manner.specs(turn.agent.tools)
+        used = await self._used(context, came, group=self._briefing.in_group(turn))
         return Materials(
             skills=await self._skills(),
-            tools=_with_used(offer.specs, used),
+            tools=_with_used(specs, used),
             rounds=used,
+            rules=await self._rules(context, turn.agent),
             shrunk=bool(context.state.get("shrunk")),
             now=context.now(),
         )
 
+    async def _rules(self, context: NodeContext, agent: Agent) -> str:
+        """What it is told beside the rules of every agent: how to end, how to ask for tools, what its errand is."""
+        ending = RULES if agent.completion == EXPLICIT else ""
+        errand = context.state.get(RUN, {}).get("instructions", "")
+        return "\n\n".join(filter(None, [ending, await self._manner.rules(agent.tools), errand]))
+
     async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
         asked: Mapping[str, Any] = context.value
-        used = await self._used(context)
-        specs = (await self._tools.registry.offer(asked["agent"]["tools"])).specs
+        used = await self._used(context, group=asked["group"])
+        specs = await self._manner.specs(asked["agent"]["tools"])
         behind = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
         *earlier, newest = (Turn(role, content) for role, content in asked["turns"])
         newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
@@ -175,17 +209,22 @@ class _Nodes:
             conversation=context.state["conversation"],
         )
 
-    async def _used(self, context: NodeContext) -> tuple[Turn, ...]:
-        """The rounds of tools so far, whole."""
-        if not rounds.count(context.state):
+    async def _used(self, context: NodeContext, came: Sequence[str] = (), *, group: bool) -> tuple[Turn, ...]:
+        """The rounds so far, whole; messages that `came` stand behind the last one."""
+        if not (number := rounds.count(context.state)):
             return ()
-        found = await self._store.read(rounds.load_rounds, context.execution, self._tools.secrets.open)
+        execution = context.execution
+        if came:
+            execution = replace(execution, state={**context.state, **heard_with(context.state, number, came)})
+        as_written = partial(written, group=group)
+        found = await self._store.read(rounds.load_rounds, execution, self._tools.secrets.open, as_written)
         return rounds.turns_of(found)
 
     async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
         asked: Mapping[str, Any] = context.value
         address = Address.from_json(context.state["address"])
-        showing = Showing(send=lambda offset, text: context.emit(Delta(address, asked["newest"], offset, text)))
+        audience = asked["newest"]
+        showing = Showing(send=lambda offset, text: context.emit(Delta(address, audience, offset, text)))
         agent = asked["agent"]
         try:
             return await self._caller.call(
@@ -194,17 +233,19 @@ class _Nodes:
                 spender=Spender(**asked["spender"]),
                 model=agent["model"],
                 fallbacks=agent["fallbacks"],
-                on_text=showing.add,
+                on_text=showing.add if audience is not None else unheard,
             )
         finally:
             showing.close()
 
-    def _asked(self, turn: Standing, prompt: Prompt, *, shrunk: bool) -> dict[str, Any]:
+    def _asked(self, turn: Standing, prompt: Prompt, *, audience: str | None, shrunk: bool) -> dict[str, Any]:
         """What the call needs: it may be made again after a crash, and asks for the same then."""
         agent, budget, counts = turn.agent, self._briefing.budget(turn), self._briefing.calibration(turn)
         return {
             "agent": {
                 "name": agent.name,
+                "explicit": agent.completion == EXPLICIT,
+                "on_new_message": way_of(agent),
                 "model": agent.model,
                 "fallbacks": list(agent.fallbacks),
                 "tools": list(agent.tools),
@@ -215,7 +256,8 @@ class _Nodes:
             "turns": [[each.role, each.content] for each in prompt.turns],
             "pictures": pictures_of(turn.current)[-1 if shrunk else 0 :],
             "voice": any(is_voice(message) for message in turn.current),
-            "newest": turn.current[-1].id,
+            "newest": audience,
+            "group": self._briefing.in_group(turn),
             "reply": budget.reply,
             "room": budget.room_for_tools // (2 if shrunk else 1),
             "counts": asdict(counts) if counts is not None else None,
@@ -230,7 +272,7 @@ def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dic
 
 def is_turn(execution: Execution) -> bool:
     """Whether people wait for what this execution says; children and runs answer nobody in a chat."""
-    return "conversation" in execution.state and execution.graph != COMPACTION
+    return "conversation" in execution.state and execution.graph != COMPACTION and not is_run(execution)
 
 
 def _outgrown(turn: Standing, prompt: Prompt) -> bool:
@@ -238,9 +280,12 @@ def _outgrown(turn: Standing, prompt: Prompt) -> bool:
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 
 
-def _may_compact(state: Mapping[str, Any]) -> bool:
-    """Once more where the last time helped: facts, skills and outputs of tools may have taken the room since."""
-    came = state.get("compaction")
+def _may_compact(execution: Execution) -> bool:
+    """Once more where the last time helped: facts, skills and outputs of tools may have taken the room since. What a run was
+    given of a talk is nobody's to sum up."""
+    if is_run(execution):
+        return False
+    came = execution.state.get("compaction")
     return came is None or (came["rounds"] > 0 and came["failed"] is None)
 
 

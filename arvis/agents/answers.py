@@ -5,7 +5,7 @@ Scripts' parts. The first answer wins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from arvis.agents.rounds import TOOL_EFFECT
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
@@ -15,27 +15,46 @@ from arvis.graph import lifecycle
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 
-#: Who may allow what a tool wants to do, by the word of the configuration.
-APPROVERS: Mapping[str, Collection[PrincipalRole]] = {
+#: Who may allow what a tool wants to do: roles, and people as `platform:user id`. Any one of them is enough.
+Approvers = Collection[str]
+#: By the word of the configuration.
+APPROVERS: Mapping[str, Approvers] = {
     "owners": {PrincipalRole.OWNER},
     "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
 }
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
+def approvers_of(named: str | Sequence[str]) -> Approvers:
+    """What the configuration says; owners always may."""
+    return APPROVERS[named] if isinstance(named, str) else {PrincipalRole.OWNER, *named}
+
+
+def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
+    """Whether this person's word counts: that of whom was asked, of the people whom the question itself names, else of those
+    whom the configuration names."""
+    if by.role is PrincipalRole.BLOCKED:
+        return False
+    if wait.approvers is not None:
+        return by.id in wait.approvers or by.role is PrincipalRole.OWNER
+    execution = tx.executions.get(wait.execution_id)
+    if wait.kind is WaitKind.USER and execution is not None and execution.principal_id == by.id:
+        return True
+    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
+    return by.role in allowed or f"{by.platform}:{by.user_id}" in allowed
+
+
 def answer_question(
-    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Collection[PrincipalRole], now: int
+    tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> Wait:
     """Take the answer and let the turn go on. Raises `NotFound`, `Forbidden`, `Unprocessable`, and `Conflict` when somebody
     was faster."""
     wait = tx.waits.get(wait_id)
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
-    execution = tx.executions.get(wait.execution_id)
-    asked_them = execution is not None and execution.principal_id == by.id and wait.kind is WaitKind.USER
-    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
-    if not asked_them and by.role not in allowed:
-        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(sorted(allowed, reverse=True))}")
+    if not may_answer(tx, wait, by, approvers):
+        roles = sorted(set(approvers) & set(PrincipalRole), reverse=True)
+        raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")

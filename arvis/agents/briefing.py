@@ -14,6 +14,7 @@ from arvis.agents.conductor import conductor_rules
 from arvis.agents.input import sanitise
 from arvis.agents.standing import Standing
 from arvis.context import Budget, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
+from arvis.context.talk import line_of
 from arvis.conversations import Estimator, estimator_of
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
@@ -32,13 +33,14 @@ _EARLIER = 2
 @dataclass(frozen=True, slots=True)
 class Materials:
     """What the turn itself brings to a prompt: the skills of this moment, the tools on offer, and what came of those that
-    were used. `shrunk`: a model refused the whole as too long. `now` in ms."""
+    were used. `rules` join those of every agent. `shrunk`: a model refused the whole as too long. `now` in ms."""
 
     skills: Collection[Skill]
     tools: Sequence[ToolSpec]
     rounds: Sequence[Turn]
     shrunk: bool
     now: int
+    rules: str = ""
 
 
 class Briefing:
@@ -63,7 +65,7 @@ class Briefing:
         prompt = compose(
             Ingredients(
                 agent=agent,
-                rules=rules,
+                rules="\n\n".join(filter(None, [rules, brought.rules])),
                 history=[_clean(message) for message in turn.history],
                 current=[_clean(message) for message in turn.current],
                 budget=budget,
@@ -84,6 +86,10 @@ class Briefing:
         )
         return replace(prompt, taint=prompt.taint | turn.taint)
 
+    def in_group(self, turn: Standing) -> bool:
+        """Whether several people write here; in a talk between two nobody needs to be named."""
+        return _is_group(turn)
+
     def calibration(self, turn: Standing) -> Calibration | None:
         """How the model counts that would be asked first."""
         model = self._runner.counts(turn.agent.model, turn.agent.fallbacks)
@@ -103,8 +109,12 @@ def _others(turn: Standing) -> list[Agent]:
     return [agent for agent in others if not agent.allow_users and tools.issuperset(agent.tools)]
 
 
+def written(message: StoredMessage, *, group: bool) -> str:
+    """A message that came while the turn ran, as the model reads it."""
+    return line_of(_clean(message), group=group).text
+
+
 def _is_group(turn: Standing) -> bool:
-    """Whether several people write here; in a talk between two nobody needs to be named."""
     said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
     people = {message.principal_id for message in said if message.role is Role.USER}
     return not turn.conversation.direct or len(people) > 1

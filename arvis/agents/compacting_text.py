@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from arvis.domain.conversations import Compaction
 from arvis.domain.markup import escape
-from arvis.domain.messages import PastMessage
+from arvis.domain.messages import PastMessage, Role
 from arvis.domain.money import day_of
 
 Estimate = Callable[[str], int]
@@ -68,7 +68,8 @@ def line_of(message: PastMessage, zone: str) -> str:
     """One message of the record: `[user Ann 2026-11-22]: what she said`."""
     name = " ".join(message.user_name.translate(str.maketrans("[]", "()")).split())[:_NAME]
     day = day_of(message.created_at, zone)
-    return f"[{message.role} {escape(name)} {day}]: {_indented(escape(message.content))}"
+    role = Role.ASSISTANT if message.role is Role.PROGRESS else message.role
+    return f"[{role} {escape(name)} {day}]: {_indented(escape(message.content))}"
 
 
 def record(messages: Sequence[PastMessage], zone: str, room: int, estimate: Estimate) -> str:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from arvis.agents import notices
 from arvis.agents.compacting_range import compaction_due
 from arvis.agents.input import Diagnostics, examine
+from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.reading import unsettled
+from arvis.agents.runs import is_run
 from arvis.agents.standing import Standing, load_standing
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
@@ -58,7 +60,11 @@ class InputNode:
         standing, times, size = arrived.standing, arrived.times, arrived.size
         agent, messages = standing.agent, standing.current
         if agent.status is AgentStatus.ARCHIVED:
-            return End(RunResult(notices.archived(agent.name), "", "", "").to_json())
+            gone = WorkOutcome(WorkStatus.BLOCKED, reason=notices.archived(agent.name)).to_json()
+            return End(RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone})
+        if is_run(context.execution):
+            context.hand_on(standing)
+            return Next(None)  # whoever gave the errand answers for its words, and it comes at nobody's pace
         if unsettled(messages):
             return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
         if "task" in context.state:

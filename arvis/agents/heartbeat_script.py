@@ -24,6 +24,10 @@ _LONGEST_COOLDOWN = 30 * 86_400
 _OPERATORS = (">", "<", ">=", "<=", "==", "!=")
 _NOTIFY = ("always", "on_condition", "on_change")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
+#: Of these only the one who sends knows what is true.
+_OWN_HEADERS = frozenset(
+    {"accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+)
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}", re.ASCII)
 
 
@@ -64,6 +68,8 @@ def _check_headers(headers: Any) -> None:
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
             raise _wrong("headers", "must hold names and values of HTTP headers")
+        if name.lower() in _OWN_HEADERS:
+            raise _wrong("headers", f"must not name {name}, which is not yours to say")
 
 
 def _check_condition(condition: Any) -> None:

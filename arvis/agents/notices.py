@@ -12,6 +12,8 @@ STOPPED = "Stopped."
 NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
 #: In the place of a reply that holds nothing but what is to be remembered.
 NOTED = "Noted."
+#: Behind what was said last, where the work had no end.
+EXHAUSTED = "\n\n[I stop here: this has taken as many steps as it may.]"
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
 
 _FAILURES = {

@@ -24,8 +24,8 @@ CONFIGURATION = "configuration"
 MOST_AGENTS = 500
 
 _TEXTS = frozenset({"slug", "name", "role", "description", "prompt", "graph", "completion"})
-_OPTIONAL_TEXTS = frozenset({"model", "timezone"})
-_LISTS = frozenset({"fallbacks", "tools", "allow_users"})
+_OPTIONAL_TEXTS = frozenset({"model", "timezone", "on_new_message"})
+_LISTS = frozenset({"fallbacks", "tools", "allow_users", "plugins", "helpers"})
 
 
 def find(tx: Transaction, name: str) -> Agent | None:

@@ -1,18 +1,21 @@
-"""The rounds of tools in a turn: what the model asked for, what it was given, and how that stands in a prompt.
+"""The rounds of a turn: what the model said on the way to its answer, which tools it asked for, what it was given and told,
+and how that stands in a prompt.
 
 The state of the execution names the calls, each round under a key of its own, so that no step writes an earlier round
 again. The outputs are effects of the execution and are read from there; only what was refused without a call stands in
-the state.
+the state. Messages that came while a turn ran stand behind the round after which they were read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from arvis.domain.errors import SecretLost
 from arvis.domain.executions import Effect, EffectState, Execution
+from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.ports.store import Transaction
@@ -25,11 +28,13 @@ _LOST = "It is not known whether this call happened, and a person said not to ma
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """`outputs` is empty while the calls are still to be made."""
+    """`outputs` is empty while the calls are still to be made. A round without calls is talk; `then` is what the model is
+    told behind it."""
 
     said: str
     calls: tuple[ToolCall, ...]
     outputs: tuple[ToolOutput, ...] = ()
+    then: str = ""
 
 
 def effect_name(index: int, call: ToolCall) -> str:
@@ -42,6 +47,21 @@ def asked(number: int, said: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
     return {f"round {number}": {"said": said, "calls": [call.to_json() for call in calls]}}
 
 
+def talked(number: int, said: str, then: str) -> dict[str, Any]:
+    """The change of state when the model said something and goes on."""
+    return {f"round {number}": {"said": said, "calls": [], "then": then}, f"result {number}": None}
+
+
+def heard(number: int, message_ids: Sequence[str]) -> dict[str, Any]:
+    """The change of state when messages came that the model reads behind this round."""
+    return {f"heard {number}": list(message_ids)}
+
+
+def heard_in(state: Mapping[str, Any]) -> set[str]:
+    """The messages that stand behind a round."""
+    return {each for number in range(1, count(state) + 1) for each in state.get(f"heard {number}", ())}
+
+
 def made(number: int, place: tuple[str, int], refused: Mapping[int, ToolOutput]) -> dict[str, Any]:
     """The change of state when the calls are made: where their effects are, and what was refused."""
     outputs = {str(index): output.to_json() for index, output in refused.items()}
@@ -49,28 +69,45 @@ def made(number: int, place: tuple[str, int], refused: Mapping[int, ToolOutput])
 
 
 def count(state: Mapping[str, Any]) -> int:
-    """How many rounds the model has asked for."""
+    """How many rounds there were."""
     number = 0
     while f"round {number + 1}" in state:
         number += 1
     return number
 
 
+def in_cycle(state: Mapping[str, Any]) -> int:
+    """How many rounds of tools the model asked for since it last said that it goes on."""
+    number = count(state)
+    calls = takewhile(bool, (state[f"round {each}"]["calls"] for each in range(number, 0, -1)))
+    return sum(1 for _ in calls)
+
+
 def calls_of(state: Mapping[str, Any], number: int) -> list[ToolCall]:
     return [ToolCall.from_json(call) for call in state[f"round {number}"]["calls"]]
 
 
-def load_rounds(tx: Transaction, execution: Execution, unseal: Callable[[str], str]) -> list[Round]:
-    """All rounds whose calls were made, with what they gave."""
+def load_rounds(
+    tx: Transaction,
+    execution: Execution,
+    unseal: Callable[[str], str],
+    written: Callable[[StoredMessage], str] = lambda message: message.content,
+) -> list[Round]:
+    """All rounds whose calls were made, with what they gave and what was said behind them, as it is `written` in a prompt.
+    Those before the turn began anew do not count."""
     state = execution.state
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
+    messages = {each.id: each for each in tx.messages.of_turn(execution.id)} if heard_in(state) else {}
     found = []
-    for number in range(1, count(state) + 1):
-        if (result := state.get(f"result {number}")) is None:
+    for number in range(1 + state.get("restarted", 0), count(state) + 1):
+        if f"result {number}" not in state:
             break
         calls = calls_of(state, number)
+        result = state[f"result {number}"]
         outputs = [_output(index, call, result, places, unseal) for index, call in enumerate(calls)]
-        found.append(Round(state[f"round {number}"]["said"], tuple(calls), tuple(outputs)))
+        came = [written(messages[each]) for each in state.get(f"heard {number}", ()) if each in messages]
+        then = "\n\n".join(filter(None, [*came, state[f"round {number}"].get("then", "")]))
+        found.append(Round(state[f"round {number}"]["said"], tuple(calls), tuple(outputs), then))
     return found
 
 
@@ -107,5 +144,5 @@ def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
     """The rounds as turns of a prompt, whole; `context.fit_rounds` cuts them to their room."""
     turns: list[Turn] = []
     for each in rounds:
-        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", "", outputs=each.outputs)]
+        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", each.then, outputs=each.outputs)]
     return tuple(turns)

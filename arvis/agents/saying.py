@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.agents import notices
+from arvis.agents.runs import is_run, message_of
+from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
 from arvis.domain.executions import PERSONAL_WAITS, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob
@@ -23,7 +25,8 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN
+from arvis.domain.taint import CLEAN, Label
+from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
 #: How the id of a button begins that answers a question (then its id and the number of the choice), and of one that
@@ -44,10 +47,44 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     tx.executions.save(replace(execution, state={**execution.state, "told": True}))
 
 
+def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+    """What an agent says on the way to its answer, each thing once: shown in the chat, and part of the history with it. Of a
+    child it is said in the turn that it works for; where nobody asked, nobody hears it."""
+    turn = lifecycle.root_of(tx, execution)
+    asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
+    if not asked or any(each.content == text for each in said):
+        return
+    agent = tx.agents.get(execution.state.get("agent") or "")
+    message = replace(
+        asked[-1],
+        id=tx.new_id(),
+        role=Role.PROGRESS,
+        content=text,
+        tokens=estimate_tokens(text),
+        status=MessageStatus.ANSWERED,
+        principal_id=None,
+        user_name=agent.name if agent else "",
+        turn=None,
+        created_at=now,
+        reply_to=asked[-1].id,
+        position=max(each.position for each in (*asked, *said)) + 1,
+        attachments=(),
+        taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
+    )
+    tx.messages.add(message)
+    # It is not the answer: what is shown of the turn meanwhile does not give way to it.
+    deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
+
+
 def ask(tx: Transaction, execution: Execution, now: int) -> None:
-    """Show the open questions of a turn in its chat, each once."""
-    if asked := tx.messages.of_turn(execution.id):
+    """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A run that
+    nobody asked for asks where it would post."""
+    turn = lifecycle.root_of(tx, execution)
+    if asked := tx.messages.of_turn(turn.id):
         show_questions(tx, execution, like=asked[-1], now=now)
+        tx.messages.mark_turn(turn.id, MessageStatus.WAITING)
+    elif is_run(turn):
+        show_questions(tx, execution, like=message_of(turn, None), now=now)
 
 
 def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
@@ -61,7 +98,10 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
     if not open_:
         return
     for wait in open_:
-        text = wait.prompt if wait.kind is WaitKind.USER else notices.question(wait.prompt, wait.id, wait.choices)
+        if wait.kind is WaitKind.USER:
+            progress(tx, execution, wait.prompt, now)
+            continue
+        text = notices.question(wait.prompt, wait.id, wait.choices)
         notice(tx, like=like, text=text, priority=execution.priority, now=now, buttons=_buttons(wait))
     shown = [*known, *(wait.id for wait in open_)]
     tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
@@ -89,8 +129,8 @@ def notice(
     answers: Sequence[str] = (),
     buttons: Sequence[Button] = (),
 ) -> StoredMessage:
-    """A word of the daemon in the place of this message, behind it: no part of the history. It is the end only of the
-    messages that it `answers`."""
+    """A word of the daemon in the place of this message (or of a run), behind it: no part of the history. It is the end only
+    of the messages that it `answers`."""
     said = replace(
         like,
         id=tx.new_id(),
@@ -102,7 +142,7 @@ def notice(
         execution_id=None,
         turn=None,
         created_at=now,
-        reply_to=like.id,
+        reply_to=None if like.id == like.execution_id else like.id,
         attachments=(),
         taint=CLEAN,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from arvis.agents.runs import RUN, history_of, is_run, message_of
 from arvis.context import Overheard
 from arvis.domain.agent_rules import MOST_OBSERVED
 from arvis.domain.agents import Agent, Binding
@@ -12,7 +13,7 @@ from arvis.domain.conversations import Compaction, Conversation
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.memory import scopes_of
-from arvis.domain.messages import Address, PastMessage, StoredMessage
+from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.runs import Rest
@@ -67,10 +68,24 @@ class Standing(Asked):
 
 def load_asked(tx: Transaction, execution: Execution) -> Asked:
     agent = tx.agents.get(execution.state["agent"])
+    if agent is not None and is_run(execution):
+        return Asked(_as_given(agent, execution), [message_of(execution, _person(tx, execution))])
     current = tx.messages.of_turn(execution.id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")
     return Asked(agent, current)
+
+
+def _as_given(agent: Agent, execution: Execution) -> Agent:
+    """The agent as it works on a run: with no more tools, and to be done as its errand says."""
+    errand = execution.state[RUN]
+    allowed = errand["tools"]
+    tools = agent.tools if allowed is None else tuple(tool for tool in agent.tools if tool in allowed)
+    return replace(agent, tools=tools, completion=errand["completion"] or agent.completion)
+
+
+def _person(tx: Transaction, execution: Execution) -> Principal | None:
+    return tx.principals.get(execution.principal_id) if execution.principal_id is not None else None
 
 
 def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
@@ -80,9 +95,9 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
     # What another agent asks for stands for itself (behaviour 1.9).
-    alone = "task" in execution.state
+    alone = "task" in execution.state or is_run(execution)
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
-    history = [] if alone else tx.messages.history(conversation.id, HISTORY_ROWS)
+    history = _history(tx, execution, conversation, alone=alone)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)
     return Standing(
         agent=agent,
@@ -107,6 +122,12 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         observed=read_along,
         incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
     )
+
+
+def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone: bool) -> list[PastMessage]:
+    if is_run(execution):
+        return history_of(execution)
+    return [] if alone else tx.messages.history(talk.id, HISTORY_ROWS)
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:

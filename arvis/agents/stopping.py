@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 from arvis.agents import turns
 from arvis.agents.turns import CancelledTurn
-from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.conversations import Conversation
+from arvis.domain.executions import PERSONAL_WAITS, WaitKind
 from arvis.domain.messages import Address
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
+
+#: What a turn may wait for that can be stopped: people, and what it called.
+_STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
 
 
 def stop_turns(
@@ -24,11 +28,26 @@ def stop_turns(
     return [turns.cancel_turn(tx, execution_id, by, now) for execution_id in _stoppable(tx, lanes, asked_by)]
 
 
+def stop_waiting(
+    tx: Transaction, conversation: Conversation, by: str, now: int, *, asked_by: str | None = None
+) -> list[CancelledTurn]:
+    """Cancel what waits in a conversation for people, or for what it called; what runs itself goes on. `asked_by` as above."""
+    for execution_id in _waiting(tx, conversation.lane, asked_by):
+        lifecycle.hold_children(tx, execution_id)
+    tx.jobs.lock([conversation.address.lane, conversation.lane])
+    return [turns.cancel_turn(tx, each, by, now) for each in _waiting(tx, conversation.lane, asked_by)]
+
+
+def _waiting(tx: Transaction, lane: str, asked_by: str | None) -> list[str]:
+    found = [wait.execution_id for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)]
+    return [each for each in dict.fromkeys(found) if asked_by is None or _is_of(tx, each, asked_by)]
+
+
 def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> list[str]:
     heads = [tx.jobs.head_of_lane(lane) for lane in lanes]
     found = [head.execution_id for head in heads if head is not None and head.execution_id is not None]
     found += [
-        wait.execution_id for lane in lanes for kind in PERSONAL_WAITS for wait in tx.waits.open_in_lane(lane, kind)
+        wait.execution_id for lane in lanes for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)
     ]
     return [each for each in dict.fromkeys(found) if asked_by is None or _is_of(tx, each, asked_by)]
 

@@ -5,17 +5,18 @@ leaves a version behind, in the same commit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.heartbeat_script import checked_script
-from arvis.calendar import next_times, parse, pinned, shortest_gap_seconds, zone_of
+from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
+from arvis.domain.agent_rules import GRAPHS, graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
 from arvis.ports.store import Transaction
@@ -24,8 +25,19 @@ from arvis.ports.store import Transaction
 TOLD = 5
 
 CHANGEABLE = frozenset(
-    {"name", "schedule", "timezone", "prompt", "platform", "connector", "channel", "script", "missed", "enabled"}
-)
+    {
+        "name", "schedule", "timezone", "prompt", "platform", "connector", "channel", "thread", "script", "missed",
+        "grace", "graph", "max_cycles", "enabled",
+    }
+)  # fmt: skip
+
+#: What may run a schedule; the graph of heartbeats runs nothing else.
+_GRAPHS = GRAPHS | {"heartbeat"}
+_MOST_CYCLES = 10
+#: What changes only whether it comes: nobody's words, and so nobody else's rights.
+_SWITCHES = frozenset({"enabled"})
+#: What came of it so far, which no undo takes back.
+_LIVED = ("last_run", "failures", "rests_until", "memo")
 
 _LONGEST_NAME = 100
 _LONGEST_PLACE = 200
@@ -34,29 +46,35 @@ _LARGEST_PROMPT = 8_192
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How many of each kind an agent may have, the fewest seconds between two times, and the zone of those for which
-    neither they nor their agents name one."""
+    """How many of each kind an agent may have, and how many reminders a person; the fewest seconds between two times; and
+    the zone of those for which neither they nor their agents name one."""
 
     zone: str = "UTC"
     crons_per_agent: int = 10
     heartbeats_per_agent: int = 10
+    reminders_per_person: int = 20
     least_seconds: int = 30
     least_script_seconds: int = 5
+    least_reminder_seconds: int = 60
 
     def most(self, kind: ScheduleKind) -> int:
         return self.crons_per_agent if kind is ScheduleKind.CRON else self.heartbeats_per_agent
 
     def least(self, schedule: Schedule) -> int:
-        return self.least_seconds if schedule.script is None else self.least_script_seconds
+        if schedule.script is not None:
+            return self.least_script_seconds
+        return self.least_reminder_seconds if is_reminder(schedule) else self.least_seconds
 
 
 def add_schedule(tx: Transaction, wanted: Schedule, rules: Rules, now: int) -> Schedule:
     """Make one. `agent_id` may be a slug; id, times, the date of a time without one and a missing name are given here."""
     agent = _agent(tx, wanted.agent_id)
-    others = _others(tx, agent, wanted.kind, rules)
-    name = wanted.name.strip() or _free_name(wanted.kind, others)
+    _refuse_more(tx, wanted, agent, rules)
+    name = wanted.name.strip() or _free_name(tx, agent, wanted.kind)
     wanted = _checked(tx, replace(wanted, id=tx.new_id(), agent_id=agent.id, name=name))
     made = replace(_timed(tx, wanted, rules, now), last_run=None, created_at=now, updated_at=now)
+    if made.enabled and isinstance(parse(made.schedule), Every):
+        made = replace(made, next_run=now)  # an interval begins at once, a calendar's time when it comes
     tx.schedules.add(made)
     _keep(tx, None, made, made.principal_id, now)
     return made
@@ -66,10 +84,13 @@ def change_schedule(
     tx: Transaction, schedule_id: str, changes: Mapping[str, Any], rules: Rules, now: int, *, by: str | None
 ) -> Schedule:
     """Write what `changes` names by the fields of `Schedule`, and leave the rest as it is. It acts for whoever changed it
-    last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights. When it comes is
-    counted anew only where that may have changed."""
+    last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights, and who only switches
+    it off and on again lends it none. When it comes is counted anew only where that may have changed."""
     known = find_schedule(tx, schedule_id)
-    return _write(tx, known, replace(with_changes(known, changes), principal_id=by), rules, now)
+    wanted = with_changes(known, changes)
+    if not changes.keys() <= _SWITCHES:
+        wanted = _taken_over(wanted, by)
+    return _write(tx, known, wanted, rules, now)
 
 
 def remove_schedule(tx: Transaction, schedule_id: str, now: int, *, by: str | None) -> Schedule:
@@ -94,9 +115,11 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
         return None
     wanted = _schedule_of(before)
     if known is not None:
-        return _write(tx, known, replace(wanted, principal_id=by, last_run=known.last_run), rules, now)
-    _others(tx, _agent(tx, wanted.agent_id), wanted.kind, rules)
-    back = replace(_timed(tx, _checked(tx, wanted), rules, now), principal_id=by, updated_at=now)
+        wanted = replace(wanted, **{name: getattr(known, name) for name in _LIVED})
+        return _write(tx, known, _taken_over(wanted, by), rules, now)
+    wanted = _taken_over(wanted, by)
+    _refuse_more(tx, wanted, _agent(tx, wanted.agent_id), rules)
+    back = replace(_timed(tx, _checked(tx, wanted), rules, now), updated_at=now)
     tx.schedules.add(back)
     _keep(tx, None, back, by, now)
     return back
@@ -147,20 +170,43 @@ def _agent(tx: Transaction, name: str) -> Agent:
     return roster.present(tx, agent.id)
 
 
-def _others(tx: Transaction, agent: Agent, kind: ScheduleKind, rules: Rules) -> list[Schedule]:
-    """Those that the agent has already; one more must be allowed."""
-    others = tx.schedules.of_agent(agent.id, kind)
-    if len(others) >= rules.most(kind):
+def is_reminder(schedule: Schedule) -> bool:
+    """Made by an agent's tool for the person that it talks with: it counts among the person's own."""
+    return schedule.made_by is MadeBy.TOOL
+
+
+def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
+    """For `by` from now on. Somebody else's reminder becomes one of the house."""
+    if is_reminder(wanted) and wanted.principal_id != by:
+        return replace(wanted, principal_id=by, made_by=MadeBy.API, memo={})
+    return replace(wanted, principal_id=by)
+
+
+def _refuse_more(tx: Transaction, wanted: Schedule, agent: Agent, rules: Rules) -> None:
+    """Unless one more of these may be."""
+    if is_reminder(wanted):
+        who, there, most = "This person", len(_reminders_of(tx, wanted, rules)), rules.reminders_per_person
+    else:
+        who, most = f"The agent {agent.slug}", rules.most(wanted.kind)
+        there = tx.schedules.count(agent.id, wanted.kind)
+    if there >= most:
+        noun = "reminder" if is_reminder(wanted) else wanted.kind
         raise Conflict(
-            f"The agent {agent.slug} has {len(others)} {kind}s already, which is the most.",
+            f"{who} has {there} {noun}s already, which is the most.",
             fix="Remove one that is not needed.",
             code="too_many_schedules",
         )
-    return others
+
+
+def _reminders_of(tx: Transaction, wanted: Schedule, rules: Rules) -> list[Schedule]:
+    return tx.schedules.of_person(wanted.principal_id or "", max(1, rules.reminders_per_person))
 
 
 def _write(tx: Transaction, known: Schedule, wanted: Schedule, rules: Rules, now: int) -> Schedule:
-    changed = replace(_checked(tx, wanted), next_run=known.next_run, updated_at=now)
+    wanted = replace(wanted, next_run=known.next_run, failures=0, rests_until=None)
+    changed = replace(_checked(tx, wanted), updated_at=now)
+    if changed.script != known.script:
+        changed = replace(changed, memo={})
     if _timing(changed) != _timing(known):
         changed = _timed(tx, changed, rules, now)
     tx.schedules.update(changed, now)
@@ -179,12 +225,14 @@ def _keep(tx: Transaction, before: Schedule | None, after: Schedule | None, by: 
 
 
 def _schedule_of(data: Mapping[str, Any]) -> Schedule:
-    return Schedule(**{**data, "kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])})
+    """A version of before this could be said of it lacks `made_by`."""
+    enums = {"kind": ScheduleKind(data["kind"]), "missed": Missed(data["missed"])}
+    return Schedule(**{**data, **enums, "made_by": MadeBy(data.get("made_by", MadeBy.API))})
 
 
-def _free_name(kind: ScheduleKind, others: Sequence[Schedule]) -> str:
-    taken = {other.name for other in others}
-    return next(name for name in (f"{kind} {number}" for number in count(1)) if name not in taken)
+def _free_name(tx: Transaction, agent: Agent, kind: ScheduleKind) -> str:
+    names = (f"{kind} {number}" for number in count(1))
+    return next(name for name in names if tx.schedules.named(agent.id, kind, name) is None)
 
 
 # -- rules -------------------------------------------------------------------------------------------------
@@ -194,6 +242,7 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
     """All but the times."""
     _check_texts(wanted)
     _check_name(tx, wanted)
+    wanted = _check_work(wanted)
     if wanted.script is None:
         return wanted
     if wanted.kind is not ScheduleKind.HEARTBEAT:
@@ -229,6 +278,8 @@ def _check_texts(wanted: Schedule) -> None:
         most = _LONGEST_NAME if name == "name" else _LONGEST_PLACE
         if not 0 < len(text.strip()) <= most or not text.isprintable():
             raise Unprocessable(f"`{name}` must be 1 to {most} printable characters.", fix="Give another.")
+    if len(wanted.thread) > _LONGEST_PLACE or not wanted.thread.isprintable():
+        raise Unprocessable("`thread` must be the id of a thread.", fix="Leave it out for the channel itself.")
     if len(wanted.connector) > _LONGEST_PLACE or not wanted.connector.isprintable():
         raise Unprocessable("`connector` must be the name of a bot.", fix="Leave it out where there is only one.")
     if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
@@ -238,13 +289,30 @@ def _check_texts(wanted: Schedule) -> None:
 
 
 def _check_name(tx: Transaction, wanted: Schedule) -> None:
-    others = tx.schedules.of_agent(wanted.agent_id, wanted.kind)
-    if any(other.name == wanted.name and other.id != wanted.id for other in others):
+    if is_reminder(wanted):
+        return
+    other = tx.schedules.named(wanted.agent_id, wanted.kind, wanted.name)
+    if other is not None and other.id != wanted.id:
         raise Conflict(
             f"The agent has a {wanted.kind} named {wanted.name!r} already.",
             fix="Give another name.",
             code="name_taken",
         )
+
+
+def _check_work(wanted: Schedule) -> Schedule:
+    """With its graph under the name that is kept."""
+    graph = None if wanted.graph is None else graph_named(wanted.graph)
+    if graph is not None and graph not in _GRAPHS:
+        raise Unprocessable(
+            f"`graph` names {wanted.graph!r:.60}, which is not available.",
+            fix=f"Use {', '.join(sorted(_GRAPHS))}, or leave it out.",
+        )
+    if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
+        raise Unprocessable(f"`maxCycles` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")
+    if wanted.grace is not None and wanted.grace < 0:
+        raise Unprocessable("`grace` must be milliseconds.", fix="Leave it out to make up for a time however old.")
+    return replace(wanted, graph=graph)
 
 
 def _timing(schedule: Schedule) -> tuple[str, str | None, bool, bool]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from arvis.agents import rounds, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.manner import Manner
 from arvis.agents.outgoing import with_files
 from arvis.agents.standing import Asked, load_asked
 from arvis.agents.tool_use import CallRunner, Planned
@@ -26,7 +27,7 @@ from arvis.ports.tool import Caller, Tool
 from arvis.tools.registry import Registry
 
 #: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
-APPROVE, REJECT = "approve", "reject"
+APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 
 TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
 
@@ -49,9 +50,10 @@ class ToolRules:
 
 
 class ToolNode:
-    def __init__(self, *, store: Store, rules: ToolRules) -> None:
+    def __init__(self, *, store: Store, rules: ToolRules, manner: Manner) -> None:
         self._store = store
         self._rules = rules
+        self._manner = manner
 
     async def use_tools(self, context: NodeContext) -> Decision:
         """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
@@ -59,7 +61,7 @@ class ToolNode:
         number = rounds.count(context.state)
         calls = rounds.calls_of(context.state, number)
         earlier = [call for before in range(1, number) for call in rounds.calls_of(context.state, before)]
-        planned = await self._plan(turn, calls, earlier)
+        planned = tool_use.wary(await self._plan(turn, calls, earlier), _taint(context))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         for index in _to_ask(planned, context):
@@ -83,7 +85,7 @@ class ToolNode:
         return Next(None, looping=looping, verdicts={}, asking=None, taint=taint, **changes)
 
     async def _plan(self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
-        offer = await self._rules.registry.offer(turn.agent.tools)
+        offer = await self._manner.offer(turn.agent.tools)
         planned = tool_use.plan(calls, earlier, offer, self._rules.permit)
         if turn.agent.active:
             return planned
@@ -97,7 +99,12 @@ class ToolNode:
         if context.answer is None or asking is None or _hash(planned[asking["call"]]) != asking["hash"]:
             return verdicts
         given = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
-        return {**verdicts, str(asking["call"]): given}
+        verdicts[str(asking["call"])] = given
+        if given["decision"] == FEEDBACK:
+            # It is about the whole reply: the others that wait are not asked about any more (vector D4).
+            waiting = [str(index) for index, each in enumerate(planned) if each.permit is Permit.ASK]
+            verdicts = {**dict.fromkeys(waiting, given), **verdicts}
+        return verdicts
 
     def _ask(self, context: NodeContext, text: str, verdicts: Mapping[str, Any], asking: Mapping[str, Any]) -> Decision:
         return Pause(
@@ -120,7 +127,13 @@ class ToolNode:
             call_id=f"{context.execution.id}-{number}",
             workspace=self._rules.sessions / conversation / "workspace",
             timezone=turn.agent.timezone or self._rules.timezone,
+            taint=_taint(context),
         )
+
+
+def _taint(context: NodeContext) -> Taint:
+    """What else than the asker's own words the calls may have been written from."""
+    return frozenset(Label(label) for label in context.state.get("taint", ()))
 
 
 def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:

@@ -16,10 +16,11 @@ import structlog
 from arvis.agents.rounds import effect_name, output_of
 from arvis.domain.errors import ArvisError, ToolError
 from arvis.domain.messages import OutgoingFile
+from arvis.domain.taint import Taint
 from arvis.domain.text import storable
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
-from arvis.ports.tool import Caller, Tool
+from arvis.ports.tool import Caller, Tool, Wary
 from arvis.tools.registry import Offer
 
 log = structlog.get_logger(__name__)
@@ -95,6 +96,15 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
     if allowed is Permit.NEVER:
         return planned.refused(f"The tool {tool.spec.name} must not be used here.")
     return Planned(call, tool, allowed)
+
+
+def wary(planned: Sequence[Planned], taint: Taint) -> list[Planned]:
+    """The same, but that a person is asked about what a tool would not do upon others' words alone."""
+    return [replace(each, permit=Permit.ASK) if taint and _is_wary(each) else each for each in planned]
+
+
+def _is_wary(planned: Planned) -> bool:
+    return planned.permit is Permit.ALWAYS and isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments)
 
 
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:

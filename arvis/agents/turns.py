@@ -13,10 +13,13 @@ from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
+from arvis.agents.occasions import run_ended
 from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
+from arvis.agents.runs import is_run, source_of
 from arvis.agents.saying import deliver, notice
 from arvis.conversations import estimate_tokens
+from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.events import JobSettled, StatusChanged
@@ -77,8 +80,7 @@ def begin_turn(
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, incoming.content, now)
     if asked is not None:
-        joined = tx.messages.of_turn(asked)
-        message = replace(message, execution_id=asked, position=joined[-1].position + 1 if joined else 1)
+        message = replace(message, execution_id=asked, position=_last_position(tx, asked) + 1)
     else:
         state = new_turn_state(agent.id, message.address, conversation.id) | _standing(incoming.sender)
         priority = priority_of(agent, principal.role)
@@ -102,10 +104,15 @@ def _answer_question(
     when nobody asked, or somebody was faster: then the message is a turn of its own."""
     for wait in tx.waits.open_in_lane(conversation.lane, WaitKind.USER):
         asking = tx.executions.get(wait.execution_id)
-        given = Answer({"decision": "answer", "text": text}, principal.id)
+        given = Answer({"decision": "answer", "text": text, "message": True}, principal.id)
         if asking and asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
             return asking.id
     return None
+
+
+def _last_position(tx: Transaction, execution_id: str) -> int:
+    said = (*tx.messages.of_turn(execution_id), *tx.messages.progress(execution_id))
+    return max((each.position for each in said), default=0)
 
 
 def _queue_turn(
@@ -123,7 +130,7 @@ def _queue_turn(
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
     lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
-        tx, tx.new_id(), agent.graph, state, lane=lane, priority=priority, principal_id=principal_id, now=now
+        tx, tx.new_id(), graph_named(agent.graph), state, lane=lane, priority=priority, principal_id=principal_id, now=now
     )
     job = NewJob.answer(
         lane,
@@ -241,7 +248,7 @@ def end_turn(
         turn=turn,
         created_at=now,
         reply_to=newest.id,
-        position=newest.position + 1,
+        position=1 + (newest.position if _went_straight(execution) else _last_position(tx, execution.id)),
         attachments=(),
         taint=ending.taint,
     )
@@ -258,6 +265,11 @@ def end_turn(
         deliver(tx, reply, agent=agent, answers=answers, priority=execution.priority, now=now, files=files)
     _compact_if_due(tx, execution, reply, agent, now)
     return asked
+
+
+def _went_straight(execution: Execution) -> bool:
+    """Whether nothing can have been said on the way."""
+    return execution.graph == "agent" and "round 1" not in execution.state
 
 
 def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage, agent: Agent | None, now: int) -> None:
@@ -301,6 +313,10 @@ def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> Cancel
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
     if execution is None:
+        return CancelledTurn([], jobs)
+    if is_run(execution):
+        if jobs and source_of(execution):
+            run_ended(tx, execution, "cancelled", f"Stopped by {by}.", now)
         return CancelledTurn([], jobs)
     ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
     asked = end_turn(tx, execution, ending, now)

@@ -95,7 +95,7 @@ async def open_base(
 
 def _topics(config: Config) -> list[Topic]:
     """What this process wants to hear from the others."""
-    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS}
+    wanted = {"web": Topic.CHAT, "workers": Topic.JOBS, "connectors": Topic.JOBS, "scheduler": Topic.JOBS}
     return list({topic for role, topic in wanted.items() if role in config.roles})
 
 

@@ -35,10 +35,11 @@ from arvis.runner import DEMO
 log = structlog.get_logger(__name__)
 
 
-async def run(config: Config, *, say: Callable[[str], None]) -> None:
-    """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people."""
+async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock | None = None) -> None:
+    """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people. `clock` None:
+    the system's own."""
     stopping = _stop_on_signals()
-    clock = SystemClock()
+    clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=new_token))

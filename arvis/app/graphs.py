@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from arvis.agents.agent import PREPARE, AgentParts, agent_graph
 from arvis.agents.briefing import Briefing
+from arvis.agents.code_manner import CodeManner
 from arvis.agents.compaction import Compactor, Measures, compaction_graph
+from arvis.agents.converse import ConverseParts, converse_graph
+from arvis.agents.heartbeat import HeartbeatParts, heartbeat_graph
 from arvis.agents.model_call import ModelCaller
+from arvis.agents.planning.desk import PLAN_RETRIEVAL
+from arvis.agents.planning.graph import planning_graph
 from arvis.agents.reading import FileRules
+from arvis.agents.resetting import reset_graph
 from arvis.agents.tool_node import ToolRules
 from arvis.context import Budget
 from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.effects.approvals import proposal_graph
 from arvis.graph.decisions import Graph
+from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
 from arvis.ports.transcriber import Speaker
 from arvis.runner import Runner
 from arvis.runner.purse import Purse
 from arvis.skills import Skill
+from arvis.tools.code import Workbench
 
 
 @dataclass(frozen=True, slots=True)
 class GraphParts:
     """What all graphs are made of. `skills` gives those of this moment; `fast` is the model that sums up (None: the
-    agent's own); a reply has `reply_bytes` at most."""
+    agent's own); a reply has `reply_bytes` at most; without a `bench` there is no graph `code`."""
 
     store: Store
     runner: Runner
@@ -39,6 +47,9 @@ class GraphParts:
     fast: str | None = None
     reply_bytes: int = 262_144
     speaker: Speaker | None = None
+    loops: int = 40
+    bench: Workbench | None = None
+    plugins: Plugins = field(default_factory=NoPlugins)
 
 
 def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
@@ -54,14 +65,24 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         files=parts.files,
         reply_bytes=parts.reply_bytes,
         speaker=parts.speaker,
+        loops=parts.loops,
     )
     rules = parts.tools
     graphs = (
         agent_graph(agent),
+        *([agent_graph(agent, _code(rules, parts.bench))] if parts.bench else []),
+        converse_graph(ConverseParts(store=parts.store, files=parts.files)),
+        planning_graph(replace(agent, compactor=_compactor(parts, caller, after=PLAN_RETRIEVAL))),
+        heartbeat_graph(HeartbeatParts(store=parts.store, skills=parts.skills, zone=parts.tools.timezone)),
         compaction_graph(_compactor(parts, caller, after=None)),
         proposal_graph(deadline_ms=rules.approval_ms, on_expiry=rules.on_expiry),
+        reset_graph(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
     )
     return {graph.name: graph for graph in graphs}
+
+
+def _code(rules: ToolRules, bench: Workbench) -> CodeManner:
+    return CodeManner(registry=rules.registry, permit=rules.permit, bench=bench)
 
 
 def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:

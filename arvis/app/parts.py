@@ -7,21 +7,23 @@ import secrets
 from collections.abc import Collection
 from functools import partial
 
-from arvis.agents.answers import APPROVERS
+from arvis.agents.answers import approvers_of
 from arvis.agents.pairing import new_code
 from arvis.agents.reading import FileRules
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.app.bots import Bots
+from arvis.app.bounds import reply_limits
+from arvis.app.code import build_workbench
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
 from arvis.bots.fleet import BotFleet
 from arvis.bots.keeper import BotKeeper
+from arvis.config import Config
 from arvis.conversations.counting import ModelCounting
 from arvis.conversations.vision import sees
 from arvis.domain.messages import Address
-from arvis.effects.situation import Limits
 from arvis.graph.engine import Engine
 from arvis.inbox import Door, InboxRules
 from arvis.media import MediaReader
@@ -41,11 +43,12 @@ from arvis.runner.prices import Price, Prices
 from arvis.runner.purse import Purse
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
+from arvis.speech import Rules, known_thoughts
 from arvis.web.server import WebServer
 from arvis.web.surroundings import Surroundings
 
 
-def build_flow(base: Base, providers: Providers, tools: ToolRules, fleet: BotFleet, speech: Speech) -> MessageFlow:
+def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet, speech: Speech) -> MessageFlow:
     config = base.config
     runner = Runner(
         providers=providers,
@@ -63,13 +66,16 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules, fleet: BotFle
         store=base.store,
         runner=runner,
         purse=purse,
-        tools=tools,
+        tools=tools.rules,
         skills=partial(_current_skills, base),
         new_id=base.new_id,
-        files=_file_rules(base, tools, fleet, speech),
+        files=_file_rules(base, tools.rules, fleet, speech),
         fast=config.model.fast,
         reply_bytes=config.limits.reply_bytes,
         speaker=speech.speaker,
+        loops=config.limits.agent_loops,
+        bench=build_workbench(base),
+        plugins=tools.plugins,
     )
     engine = Engine(
         store=PatientStore(store=base.store, clock=base.clock),
@@ -78,14 +84,13 @@ def build_flow(base: Base, providers: Providers, tools: ToolRules, fleet: BotFle
         bus=base.bus,
         new_id=base.new_id,
     )
-    bounds = config.limits
     return MessageFlow(
         store=base.store,
         engine=engine,
         bus=base.bus,
         clock=base.clock,
         zone=config.scheduler.timezone,
-        limits=Limits(bounds.delegation_depth, bounds.delegation_fan_out, bounds.delegation_jobs),
+        limits=reply_limits(config),
     )
 
 
@@ -101,7 +106,7 @@ def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -
     return FileRules(fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most)
 
 
-def build_inbox(base: Base) -> Door:
+def build_inbox(base: Base, tools: Toolbox) -> Door:
     """Where every connector of this process brings what happens on its platform."""
     config = base.config
     router = Router(
@@ -112,7 +117,8 @@ def build_inbox(base: Base) -> Door:
     rules = InboxRules(
         zone=config.scheduler.timezone,
         answer_within=config.delivery.answer_within,
-        approvers=tuple(APPROVERS[config.approvals.approvers]),
+        approvers=approvers_of(config.approvals.approvers),
+        commands=tools.plugins.hints,
     )
     return Door(
         admit=base.disk.admit,
@@ -151,7 +157,10 @@ def build_web(
         inbox=inbox,
         insights=base.insights,
         operations=StoreOperations(
-            store=base.store, bus=base.bus, clock=base.clock, approvers=config.approvals.approvers
+            store=base.store,
+            bus=base.bus,
+            clock=base.clock,
+            approvers=approvers_of(config.approvals.approvers),
         ),
         backups=base.backups,
         accounts=AccountDesk(
@@ -174,8 +183,22 @@ def build_web(
         bot_health=keeper.health,
         room=lambda: not base.disk.low,
         skills=importer,
+        speech=_speech_rules(config),
+        thoughts=known_thoughts(config.speech.buffer.languages),
     )
     return WebServer(around=around)
+
+
+def _speech_rules(config: Config) -> Rules:
+    """A message of what was said may not be longer than any other, four bytes a character."""
+    bounds = config.speech.buffer
+    return Rules(
+        pause=bounds.pause_seconds,
+        silence=bounds.silence_seconds,
+        longest=bounds.longest_seconds,
+        least=bounds.least_characters,
+        most=max(1, min(Rules().most, config.limits.message_bytes // 4)),
+    )
 
 
 def new_token() -> str:

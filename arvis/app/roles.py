@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from arvis.agents import owners
@@ -19,12 +20,15 @@ from arvis.graph import lifecycle
 from arvis.housekeeping import Housekeeping
 from arvis.message_flow import MessageFlow
 from arvis.ports.provider import Providers
-from arvis.process.leases import RoleKeeper
+from arvis.process.leases import Holding, RoleKeeper
 from arvis.process.lock import DataFolder, leave_address
 from arvis.process.roles import Role, Supervisor
 from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
+from arvis.scheduler.handler import ScheduleHandler
+from arvis.scheduler.scheduler import Scheduler
+from arvis.scheduler.scripts import ScriptRunner
 from arvis.web.server import WebServer
 
 DAY_MS = 24 * 3600 * 1000
@@ -45,8 +49,8 @@ class Outside:
 async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> WebServer | None:
     """Build the flow around the store and start what this process is to do; the web server, if it has one."""
     config, bots = base.config, outside.bots
-    flow = build_flow(base, outside.providers, outside.tools.rules, bots.fleet, outside.speech)
-    door = build_inbox(base)
+    flow = build_flow(base, outside.providers, outside.tools, bots.fleet, outside.speech)
+    door = build_inbox(base, outside.tools)
     keeper = build_keeper(base, bots, door)
     web = None
     if "web" in config.roles:
@@ -60,7 +64,8 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
         # Started before the workers, and so stopped after their drain, which still shows what it does.
         await supervisor.start(Role("presence", presence.run, required=False))
-        await supervisor.start(Role("workers", lambda up: _work(base, flow, bots, presence, up)))
+        handlers = _handlers(base, flow, outside.tools)
+        await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
     if CONNECTOR_ROLES & set(config.roles):
@@ -71,7 +76,17 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     return web
 
 
-async def _work(base: Base, flow: MessageFlow, bots: Bots, presence: Presence, up: Up) -> None:
+def _handlers(base: Base, flow: MessageFlow, tools: Toolbox) -> Mapping[JobKind, Handler]:
+    """Who does the work of each kind of job; deliveries have a handler of their own."""
+    patient = PatientStore(store=base.store, clock=base.clock)
+    scripts = ScriptRunner(store=patient, fetcher=tools.fetcher, clock=base.clock)
+    begun = ScheduleHandler(runs=flow, scripts=scripts)
+    kinds = (JobKind.MESSAGE, JobKind.ADVANCE, JobKind.COMPACT)
+    begun_kinds = (JobKind.CRON, JobKind.HEARTBEAT, JobKind.WEBHOOK)
+    return {**dict.fromkeys(kinds, flow), **dict.fromkeys(begun_kinds, begun)}
+
+
+async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, presence: Presence, up: Up) -> None:
     """The workers: run jobs until cancelled, then drain."""
     settings = base.config.queue
     patient = PatientStore(store=base.store, clock=base.clock)
@@ -85,17 +100,11 @@ async def _work(base: Base, flow: MessageFlow, bots: Bots, presence: Presence, u
         release=presence.release,
         rests=presence.rests,
     )
-    handlers: dict[JobKind, Handler] = {
-        JobKind.MESSAGE: flow,
-        JobKind.ADVANCE: flow,
-        JobKind.COMPACT: flow,
-        JobKind.DELIVER: deliverer,
-    }
     queue = Queue(
         store=base.store,
         clock=base.clock,
         policy=RetryPolicy(settings.max_attempts, int(settings.retry_unit_seconds * 1000), random.random),
-        handlers=handlers,
+        handlers={**handlers, JobKind.DELIVER: deliverer},
         expire=lifecycle.expire,
         workers=settings.workers,
         delivery_workers=settings.delivery_workers,
@@ -124,6 +133,13 @@ async def _keep_house(base: Base, up: Up) -> None:
         owner=base.folder.boot_id,
         node=base.folder.node_id,
     )
+    scheduler = Scheduler(
+        store=base.store,
+        bus=base.bus,
+        clock=base.clock,
+        poll_seconds=base.config.scheduler.poll_seconds,
+        zone=base.config.scheduler.timezone,
+    )
     housekeeping = Housekeeping(
         store=base.store,
         clock=base.clock,
@@ -132,8 +148,14 @@ async def _keep_house(base: Base, up: Up) -> None:
         keep_archive_ms=retention.archive_days * DAY_MS,
         back_up=None if base.store.shared else base.backups.run_due,
     )
+
+    async def work(holding: Holding) -> None:
+        async with asyncio.TaskGroup() as duties:
+            duties.create_task(scheduler.run(holding))
+            duties.create_task(housekeeping.run(holding))
+
     up()
-    await keeper.run(housekeeping.run)
+    await keeper.run(work)
 
 
 async def _serve(web: WebServer, folder: DataFolder, up: Up) -> None:

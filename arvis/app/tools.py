@@ -8,10 +8,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from arvis.agents.reminders import ReminderDesk
 from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
+from arvis.app.bounds import schedule_rules
 from arvis.app.providers import ProviderShelf
+from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.fetcher import Fetcher
+from arvis.ports.plugin import PluginServices
+from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
 from arvis.tools.policy import Policy
@@ -20,15 +25,18 @@ from arvis.tools.registry import InstalledTools, Registry
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What agents may use, the sources that are slow to answer the first time, and the door to addresses that people
-    give, opened when first asked for."""
+    """What agents may use, the sources that are slow to answer the first time, the door to addresses that people give,
+    opened when first asked for, and plugins; `named` are those that agents have."""
 
     rules: ToolRules
     slow: Sequence[ToolSource]
     fetcher: Callable[[], Awaitable[Fetcher]]
+    plugins: Plugins
+    named: Callable[[], Awaitable[Sequence[str]]]
 
     async def warm(self) -> None:
-        """Ask them before anybody waits for them."""
+        """Ask them before anybody waits for them, and load the plugins that agents have, whose commands `/help` tells."""
+        await self.plugins.find(await self.named())
         for source in self.slow:
             await source.all()
 
@@ -57,7 +65,16 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             approval_ms=config.approvals.deadline,
             on_expiry=config.approvals.on_expiry,
         )
-        yield Toolbox(rules, sources[1:], services.fetcher)
+        plugins = InstalledPlugins(services=PluginServices(base.store, base.clock, services.get))
+
+        async def named() -> Sequence[str]:
+            return await base.store.read(_plugins_of_agents)
+
+        yield Toolbox(rules, sources[1:], services.fetcher, plugins, named)
+
+
+def _plugins_of_agents(tx: Transaction) -> list[str]:
+    return sorted({name for agent in tx.agents.all() for name in agent.plugins})
 
 
 class _Services:
@@ -85,5 +102,8 @@ class _Services:
                 sandbox=Bubblewrap(hidden=[base.folder.path]),
                 secrets=base.secrets,
                 search_url=settings.search_url,
+                reminders=ReminderDesk(
+                    store=base.store, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
+                ),
             )
         return self._made

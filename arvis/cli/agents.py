@@ -11,7 +11,7 @@ import click
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, place_options
 from arvis.cli.printing import moment, plain, print_fields, print_json, print_table
-from arvis.domain.agent_rules import COMPLETIONS, LONGEST_PROMPT, MOST_OBSERVED
+from arvis.domain.agent_rules import COMPLETIONS, LONGEST_PROMPT, MOST_OBSERVED, ON_NEW_MESSAGE
 from arvis.domain.agents import AgentStatus, Permission
 from arvis.domain.messages import Respond
 
@@ -22,7 +22,13 @@ _LINES = ("version", "at", "by", "name", "status", "channels")
 
 #: Options whose names are those of the API already.
 _SAME = ("name", "role", "description", "model", "graph", "completion", "timezone")
-_LISTS = {"fallbacks": "fallbacks", "tools": "tools", "allow_users": "allowUsers"}
+_LISTS = {
+    "fallbacks": "fallbacks",
+    "tools": "tools",
+    "allow_users": "allowUsers",
+    "plugins": "plugins",
+    "helpers": "helpers",
+}
 
 
 @click.group(cls=Commands)
@@ -47,6 +53,9 @@ def agent_options(command: _Function) -> _Function:
         click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
         click.option("--allow-users", metavar="IDS", help='Who may ask it; "": everybody.'),
+        click.option("--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a message does meanwhile."),
+        click.option("--plugins", metavar="NAMES", help="What extends its prompts."),
+        click.option("--helpers", metavar="SLUGS", help="To whom it may hand a talk over."),
     ]
     for option in reversed(options):
         command = option(command)

@@ -1,4 +1,4 @@
-"""`arvis schedules`: crons and heartbeats as rows. They run once the scheduler is there."""
+"""`arvis schedules`: crons and heartbeats, and what came of their times."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any, TypeVar
 
 import click
 
-from arvis.cli.api import connect
+from arvis.calendar import Every, parse
+from arvis.cli.api import Api, connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
 from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
-from arvis.domain.schedules import Missed, ScheduleKind
+from arvis.domain.errors import Unprocessable
+from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
-_TIMES = ("lastRun", "nextRun", "createdAt", "updatedAt")
+_RUN_COLUMNS = ("due", "cause", "status", "report")
+_TIMES = ("lastRun", "nextRun", "restsUntil", "createdAt", "updatedAt")
 
 _OPTIONS = (
     click.option("--name", help="Its name (default: a free one)."),
@@ -25,6 +28,14 @@ _OPTIONS = (
     click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin (default: the agent's, else the daemon's)."),
     click.option("--connector", help="The bot, where a platform has several."),
     click.option("--missed", type=click.Choice([*map(str, Missed)]), help="Times that passed meanwhile."),
+    click.option("--thread", help="Within the channel; empty: the channel itself."),
+    click.option(
+        "--grace", metavar="TIME", help="Missed times that are older, such as 6h, are not made up for; `none`."
+    ),
+    click.option("--graph", help="What runs it (default: agent for crons, heartbeat for heartbeats)."),
+    click.option(
+        "--max-cycles", type=click.IntRange(1, 10), help="How often a heartbeat goes on by itself (default: 1)."
+    ),
     click.option("--script", metavar="FILE", type=click.File(encoding="utf-8"), help="JSON of a script heartbeat."),
 )
 
@@ -38,14 +49,14 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def schedules() -> None:
-    """List, show, create, update and delete crons and heartbeats, and undo what was changed.
-
-    They are kept, checked and shown; they run once the scheduler is there."""
+    """List, show, create, change and delete crons and heartbeats, run them, and tell what they did."""
 
 
 @schedules.command("list")
 @click.option("--kind", type=click.Choice([*map(str, ScheduleKind)]), help="Only these.")
 @click.option("--agent", help="Only those of this agent.")
+@click.option("--made-by", type=click.Choice([*map(str, MadeBy)]), help="Only those: by people, a tag or a tool.")
+@click.option("--on/--off", "enabled", default=None, help="Only those that are switched on, or off.")
 @page_options
 @json_option
 @place_options
@@ -53,6 +64,8 @@ def list_schedules(
     *,
     kind: str | None,
     agent: str | None,
+    made_by: str | None,
+    enabled: bool | None,
     limit: int,
     cursor: str | None,
     as_json: bool,
@@ -60,7 +73,8 @@ def list_schedules(
     data: Path | None,
 ) -> None:
     """List crons and heartbeats, the newest first."""
-    query = {"kind": kind, "agent": agent, "limit": limit, "cursor": cursor}
+    on = None if enabled is None else str(enabled).lower()
+    query = {"kind": kind, "agent": agent, "madeBy": made_by, "enabled": on, "limit": limit, "cursor": cursor}
     page = connect(config, data).get("api", "schedules", query=query)
     if as_json:
         print_json(page)
@@ -104,7 +118,7 @@ def create(
 ) -> None:
     """Make a cron or heartbeat: `every 5 m`, `0 8 * * 1-5`, `@daily`, `at 2027-01-15 08:00`.
 
-    It is kept and checked; it runs once the scheduler is there."""
+    An interval runs at once and then at its steps, all others at their times."""
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
     body = {"kind": kind, "agent": agent, "schedule": schedule, **_place(place), **_given(details)}
     _tell(connect(config, data).post("api", "schedules", body=body), "is made", as_json=as_json)
@@ -141,6 +155,58 @@ def update(
 @click.argument("schedule_id")
 @json_option
 @place_options
+def pause(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Switch one off; `resume` switches it on again."""
+    _switch(connect(config, data), schedule_id, enabled=False, as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule_id")
+@json_option
+@place_options
+def resume(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Switch one on again. It goes on acting for whom it did."""
+    _switch(connect(config, data), schedule_id, enabled=True, as_json=as_json)
+
+
+@schedules.command()
+@click.argument("schedule_id")
+@json_option
+@place_options
+def run(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+    """Run one now, switched off or not; its own times stay."""
+    begun = connect(config, data).post("api", "schedules", schedule_id, "run")
+    if as_json:
+        print_json(begun)
+    elif begun["status"] == "running":
+        print(f"It has begun. `arvis schedules history {schedule_id}` tells what came of it.")
+    else:
+        print(f"It was {begun['status']}: {begun['report']}")
+
+
+@schedules.command()
+@click.argument("schedule_id")
+@page_options
+@json_option
+@place_options
+def history(
+    *, schedule_id: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
+) -> None:
+    """Tell what came of its times, the newest first; also of one that is deleted."""
+    query = {"limit": limit, "cursor": cursor}
+    page = connect(config, data).get("api", "schedules", schedule_id, "runs", query=query)
+    if as_json:
+        print_json(page)
+        return
+    print_table([_run_row(run) for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet.")
+    if page["nextCursor"]:
+        tell(f"There are more: --cursor {page['nextCursor']}")
+
+
+@schedules.command()
+@click.argument("schedule_id")
+@json_option
+@place_options
 def delete(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Delete one; `undo` brings it back."""
     answer = connect(config, data).delete("api", "schedules", schedule_id)
@@ -168,12 +234,33 @@ def undo(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | N
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:
     """What was said, as the API takes it."""
     given = {name: value for name, value in details.items() if value is not None}
+    if "max_cycles" in given:
+        given["maxCycles"] = given.pop("max_cycles")
+    if "grace" in given:
+        given["grace"] = _milliseconds(given["grace"])
     if "script" in given:
         try:
             given["script"] = json.loads(given["script"].read())
         except (ValueError, RecursionError):
             raise click.BadParameter("the file holds no JSON", param_hint="--script") from None
     return given
+
+
+def _milliseconds(text: str) -> int | None:
+    if text.strip().lower() == "none":
+        return None
+    try:
+        time = parse(f"every {text}")
+    except Unprocessable:
+        time = None
+    if not isinstance(time, Every):
+        raise click.BadParameter("must be a time such as 6h, or none", param_hint="--grace")
+    return time.seconds * 1000
+
+
+def _switch(api: Api, schedule_id: str, *, enabled: bool, as_json: bool) -> None:
+    changed = api.patch("api", "schedules", schedule_id, body={"enabled": enabled})
+    _tell(changed, "is switched on" if enabled else "is switched off", as_json=as_json)
 
 
 def _place(text: str) -> dict[str, str]:
@@ -198,6 +285,10 @@ def _print(schedule: Any) -> None:
     print("\nNext:" if schedule["nextRuns"] else "\nIt does not come any more.")
     for at in schedule["nextRuns"]:
         print(f"  {moment(at)}")
+
+
+def _run_row(run: Any) -> dict[str, object]:
+    return {**run, "due": moment(run["due"])}
 
 
 def _row(schedule: Any) -> dict[str, object]:

@@ -9,6 +9,7 @@ from arvis.agents.turns import CancelledTurn
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.messages import Address, Principal, Sender
+from arvis.domain.plugins import PluginCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Spoken:
 class Invocation:
     """A command with who gave it, where, and to which agent, which the rule `route` chose. `zone` is the name of a time zone
     for what it tells, `house_zone` that of the daemon, whose midnights budgets go by. `sender` knows what limits a person
-    besides the role."""
+    besides the role; `more` are the commands of the agent's plugins."""
 
     name: str
     argument: str
@@ -35,6 +36,7 @@ class Invocation:
     route: str = ""
     sender: Sender | None = None
     house_zone: str = "UTC"
+    more: Sequence[PluginCommand] = ()
 
 
 @dataclass(frozen=True, slots=True)

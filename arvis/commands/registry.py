@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arvis.commands.here import agents, how_to_address
 from arvis.commands.invocation import Invocation, Said, Spoken
 from arvis.commands.memory import memory
+from arvis.commands.new import new, reset
 from arvis.commands.stop import stop
 from arvis.commands.usage import usage
 from arvis.commands.why import why
+from arvis.domain.commands import split_command
 from arvis.ports.connector import CommandHint
 from arvis.ports.store import Transaction
-
-_SPOKEN = re.compile(r"/(?P<name>[A-Za-z][A-Za-z0-9_]{0,31})(?:@[A-Za-z0-9_.-]{1,64})?(?:\s+(?P<rest>.*))?", re.DOTALL)
-
-_FRESH = "We begin anew: your next message starts a new conversation. What I keep in memory stays (see /memory)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +26,9 @@ class Command:
 
 
 def parse(text: str) -> Spoken | None:
-    """The command that a message is, or None."""
-    found = _SPOKEN.fullmatch(text)
-    name = found["name"].lower() if found else ""
-    if found is None or name not in COMMANDS:
-        return None
-    return Spoken(name, (found["rest"] or "").strip())
+    """The command that a message is, or None. What plugins know to do is done in the agent's turn (`agents/extending.py`)."""
+    found = split_command(text)
+    return Spoken(*found) if found is not None and found[0] in COMMANDS else None
 
 
 def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
@@ -49,18 +43,16 @@ def command_hints() -> Sequence[CommandHint]:
 
 
 def _help(tx: Transaction, invocation: Invocation, _now: int) -> str:
+    """The commands of plugins stand behind ours, which come first where two have one name."""
     lines = [f"/{name}: {command.about}" for name, command in COMMANDS.items()]
+    lines += [f"/{each.name}: {each.about}" for each in invocation.more if each.name not in COMMANDS]
     return "\n".join([*lines, how_to_address(tx, invocation)])
-
-
-def _new(tx: Transaction, invocation: Invocation, now: int) -> str:
-    tx.conversations.close(invocation.conversation.id, now)
-    return _FRESH
 
 
 COMMANDS: Mapping[str, Command] = {
     "help": Command(_help, "show this list"),
-    "new": Command(_new, "begin a new conversation; memory stays"),
+    "new": Command(new, "begin a new conversation; memory stays"),
+    "reset": Command(reset, "begin a new conversation with an empty folder; memory stays"),
     "stop": Command(stop, "end what is at work for you here"),
     "agents": Command(agents, "tell whom you can talk to here, and how"),
     "memory": Command(memory, "show and correct what is kept about you and this place"),

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from arvis.config.schema import Config
-from arvis.config.sections import AgentEntry
 
 _SECTIONS = ("language",)
-_KEYS = (("limits", "agent_loops"), ("web", "password"), ("scheduler", "poll_seconds"))
-_AGENT_KEYS = ("completion",)
+_KEYS = (("web", "password"),)
 
 
 def ineffective_keys(config: Config) -> tuple[str, ...]:
@@ -27,7 +25,3 @@ def _ineffective(config: Config) -> Iterator[str]:
         value = getattr(config, section)
         if getattr(value, key) != type(value).model_fields[key].get_default():
             yield f"{section}.{key}"
-    defaults = AgentEntry.model_fields
-    for index, agent in enumerate(config.agents):
-        changed = (key for key in _AGENT_KEYS if getattr(agent, key) != defaults[key].get_default())
-        yield from (f"agents[{index}].{key}" for key in changed)

@@ -123,6 +123,9 @@ class AgentEntry(Section):
     context_tokens: Whole | None = 96_000
     timezone: str | None = None
     allow_users: IdList = ()
+    on_new_message: Literal["queue", "steer", "restart"] | None = None
+    plugins: TextList = ()
+    helpers: TextList = ()
     channels: tuple[Annotated[Channel, BeforeValidator(_bare_channel)], ...] = ()
 
     @property
@@ -157,6 +160,25 @@ class Scheduler(Section):
     timezone: Timezone = "UTC"
 
 
+class SpeechBuffer(Section):
+    """When what somebody says over the socket is sent: seconds of pause behind a whole thought, of silence behind anything,
+    from the first chunk on; a text of fewer characters waits. No `languages` named: all that are known."""
+
+    pause_seconds: Annotated[Positive, Field(le=60)] = 1.5
+    silence_seconds: Annotated[Positive, Field(le=60)] = 3
+    longest_seconds: Annotated[Positive, Field(le=600)] = 15
+    least_characters: Annotated[Whole, Field(ge=0, le=1000)] = 20
+    languages: TextList = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.pause_seconds <= self.silence_seconds <= self.longest_seconds:
+            raise Refused(
+                "must have `pause_seconds` not above `silence_seconds`, and these not above `longest_seconds`"
+            )
+        return self
+
+
 class Speech(Section):
     """`model` null: `base` for an engine that runs here, `whisper-1` for the API; `minutes` is how long a sound may last,
     `memory_mb` what an engine that runs here may hold."""
@@ -173,6 +195,7 @@ class Speech(Section):
     speak_model: Name = "gpt-4o-mini-tts"
     speak_command: Name | None = None
     voice: Name = "alloy"
+    buffer: SpeechBuffer = SpeechBuffer()
 
     @model_validator(mode="after")
     def _command_is_named(self) -> Self:
@@ -184,8 +207,8 @@ class Speech(Section):
 
 
 class Limits(Section):
-    """Sizes in bytes, rounds of one turn, and how far agents may hand tasks on: how deep, how many in one answer, how many
-    below one question."""
+    """Sizes in bytes, rounds of one turn, how far agents may hand tasks on: how deep, how many in one answer, how many below
+    one question; and how many schedules there may be."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
@@ -195,6 +218,9 @@ class Limits(Section):
     delegation_depth: Annotated[Whole, Field(ge=0, le=20)] = 3
     delegation_fan_out: Annotated[Whole, Field(ge=0, le=64)] = 5
     delegation_jobs: Annotated[Whole, Field(ge=0, le=500)] = 20
+    crons_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
+    heartbeats_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
+    reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
 
 
 class Delivery(Section):
@@ -209,10 +235,12 @@ class Delivery(Section):
 
 class Tools(Section):
     """`search_url` is the address of the web search; `allow_hosts` are private hosts, as `host` or `host:port`, that
-    agents may fetch from all the same."""
+    agents may fetch from all the same; `packages` are names of Python packages that scripts of graph `code` may have
+    installed, `*` for any."""
 
     search_url: Url = "https://api.duckduckgo.com/"
     allow_hosts: TextList = ()
+    packages: TextList = ()
 
 
 class Approvals(Section):
@@ -222,7 +250,7 @@ class Approvals(Section):
     policy: dict[Name, Permit] = Field(default_factory=dict)
     deadline: Milliseconds = 86_400_000
     on_expiry: Literal["reject", "approve"] = "reject"
-    approvers: Literal["owners", "operators"] = "owners"
+    approvers: Literal["owners", "operators"] | TextList = "owners"
 
 
 class Retention(Section):

@@ -5,8 +5,21 @@ from __future__ import annotations
 from arvis.context.budget import Budget
 from arvis.context.clock import first_zone
 from arvis.context.composing import Prompt, compose
-from arvis.context.ingredients import Ingredients, Overheard
+from arvis.context.ingredients import NO_EXTRAS, Extras, Ingredients, Overheard
+from arvis.context.response_format import reply_format
 from arvis.context.rules import plain_rules
 from arvis.context.tool_rounds import fit_rounds
 
-__all__ = ["Budget", "Ingredients", "Overheard", "Prompt", "compose", "first_zone", "fit_rounds", "plain_rules"]
+__all__ = [
+    "NO_EXTRAS",
+    "Budget",
+    "Extras",
+    "Ingredients",
+    "Overheard",
+    "Prompt",
+    "compose",
+    "first_zone",
+    "fit_rounds",
+    "plain_rules",
+    "reply_format",
+]

@@ -17,7 +17,17 @@ from arvis.context.files import files_that_fit
 from arvis.context.ingredients import Ingredients
 from arvis.context.notes import Notes
 from arvis.context.summaries import Summaries, summaries_that_fit
-from arvis.context.talk import NO_TEXT, Line, alternating, dated, line_of, newest_that_fit, overheard_line
+from arvis.context.talk import (
+    NO_TEXT,
+    OPENING,
+    Line,
+    alternating,
+    dated,
+    line_of,
+    line_with,
+    newest_that_fit,
+    overheard_line,
+)
 from arvis.context.tool_rounds import tools_cost
 from arvis.domain.markup import escape
 from arvis.domain.measures import Measure
@@ -27,6 +37,9 @@ from arvis.domain.taint import CLEAN, Label, Taint
 
 #: In the order in which they stand in the prompt. Skills count among the tools.
 LAYERS = ("identity", "tools", "sticky", "memory", "incidents", "summaries", "history", "observed", "current", "clock")
+
+#: Comes last, of agents that have some.
+PLUGINS = "plugins"
 
 #: The skills of a turn take at most so many tokens, and such a part of the usable ones.
 SKILL_TOKENS = 4_000
@@ -67,6 +80,7 @@ def compose(given: Ingredients) -> Prompt:
     sheet = _Sheet(given)
     system = sheet.system()
     now = sheet.clock()
+    plugins = sheet.plugins()
     sticky = sheet.sticky()
     current = sheet.current()
     skills = sheet.skills()
@@ -79,7 +93,7 @@ def compose(given: Ingredients) -> Prompt:
     left_out = len(given.history) - kept
     return Prompt(
         system=system,
-        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text, incidents),
+        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text, incidents, plugins),
         now=now,
         turns=alternating(said),
         layers=sheet.layers,
@@ -106,7 +120,23 @@ class _Sheet:
         hint = rules.tools_hint(given.agent)
         self.layers["identity"] = self._cost(text) + given.estimator.of(Measure(messages=1, requests=1))
         self.layers["tools"] = self._cost(hint) + tools_cost(given.tools, given.rounds, given.estimator)
-        return _joined(text, hint)
+        return _joined(text, hint, self._blocks(changing=False))
+
+    def plugins(self) -> str:
+        """What the agent's plugins say that may be something else in the next turn."""
+        return self._blocks(changing=True)
+
+    def _blocks(self, *, changing: bool) -> str:
+        if not self._given.extras.blocks:
+            return ""
+        text = rules.block_text(self._given.extras.blocks, changing=changing)
+        self.layers[PLUGINS] = self.layers.get(PLUGINS, 0) + self._cost(text)
+        return text
+
+    def _line(self, message: PastMessage | StoredMessage) -> Line:
+        line = line_of(message, group=self._given.group)
+        added = self._given.extras.added.get(message.id) if self._given.extras.added else None
+        return line if added is None else line_with(line, added)
 
     def clock(self) -> str:
         line = clock_line(self._given.now, self._given.zone)
@@ -124,7 +154,7 @@ class _Sheet:
         """Whole, whatever the budget says; cut only where the model would refuse it (vector I4)."""
         given = self._given
         messages = files_that_fit(given.current, given.usable // _FILES, self._count)
-        lines = [line_of(message, group=given.group) for message in messages]
+        lines = [self._line(message) for message in messages]
         room = self._left(given.most)
         if self._talk_cost(dated((), lines, given.zone)) > room:
             text = "\n\n".join(line.text for line in lines)
@@ -179,11 +209,15 @@ class _Sheet:
         it that is."""
         given = self._given
         day = self._count("[2000-01-01]\n")
-        newest_first = (line_of(message, group=given.group) for message in reversed(given.history))
-        kept = newest_that_fit(newest_first, room - day, lambda line: self._cost(line.text) + self._per_message + day)
-        said = dated(kept, [*aside, *current], given.zone)
-        self.layers["history"] = self._talk_cost(said[: len(kept)])
-        self.layers["current"] = self._talk_cost(said[len(kept) + len(aside) :])
+        newest_first = (self._line(message) for message in reversed(given.history))
+        unasked = Line("user", OPENING, 0)
+        room -= day + self._talk_cost([unasked])
+        kept = newest_that_fit(newest_first, room, lambda line: self._cost(line.text) + self._per_message + day)
+        opening = [unasked] if kept and kept[0].role != "user" else []
+        said = [*opening, *dated(kept, [*aside, *current], given.zone)]
+        end = len(opening) + len(kept)
+        self.layers["history"] = self._talk_cost(said[:end])
+        self.layers["current"] = self._talk_cost(said[end + len(aside) :])
         return said, len(kept)
 
     def _left(self, limit: int) -> int:
@@ -207,7 +241,8 @@ def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Tai
     # What the asker said themselves is theirs, spoken or written.
     attached = [file for message in given.current for file in message.attachments]
     files = any(file.kind is not FileKind.VOICE for file in attached)
-    return taint | ({Label.PEOPLE} if people else CLEAN) | ({Label.FILES} if files else CLEAN)
+    outside = {Label.TOOLS} if given.extras.outside else CLEAN
+    return taint | ({Label.PEOPLE} if people else CLEAN) | ({Label.FILES} if files else CLEAN) | outside
 
 
 def _joined(*parts: str) -> str:

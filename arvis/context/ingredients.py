@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import PastMessage, StoredMessage
+from arvis.domain.plugins import PluginBlock
 from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
 
@@ -48,13 +49,26 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
+class Extras:
+    """What plugins bring: parts of the instructions, and what is added to messages, by their ids. `outside`: some of it
+    nobody of the house vouches for."""
+
+    blocks: Sequence[PluginBlock] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
+    outside: bool = False
+
+
+NO_EXTRAS = Extras()
+
+
+@dataclass(frozen=True, slots=True)
 class Ingredients:
     """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
     conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
     `tools` are on offer, `rounds` were made with them in this turn, cut by `fit_rounds`. `now` in ms; `asker` is the
     principal whose turn it is; `group`: several people write here. `observed` is what people wrote
     there to one another, in order; `incidents` are what went wrong since the last turn. `shrunk`: a model refused the
-    whole as too long."""
+    whole as too long. `extras` come from the agent's plugins."""
 
     agent: Agent
     rules: str
@@ -74,6 +88,7 @@ class Ingredients:
     incidents: Sequence[str] = ()
     group: bool = False
     shrunk: bool = False
+    extras: Extras = NO_EXTRAS
 
     @property
     def usable(self) -> int:

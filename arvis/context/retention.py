@@ -8,42 +8,15 @@ part by part, for how many messages it stays.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from arvis.conversations import estimate_tokens
-from arvis.domain.messages import PastMessage
+from arvis.domain.plugins import Addition, Item
 
 #: For how many messages a part stays, its own included; None: for good.
 Policy = tuple[int | None, ...]
 
 _NEWLINE = "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """`keep`: True for good, a number for so many messages, False or 0 not at all."""
-
-    content: tuple[str, ...]
-    shown: bool
-    keep: bool | int
-
-    @property
-    def kept(self) -> bool:
-        return self.keep > 0
-
-    @property
-    def lasts(self) -> int | None:
-        """True is a number, too, in Python: it must not mean one message."""
-        return None if self.keep is True else int(self.keep)
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """What one source adds to a message, under its heading."""
-
-    heading: str
-    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +29,11 @@ class Kept:
     @property
     def text(self) -> str:
         return "".join(self.content)
+
+    @property
+    def added(self) -> str:
+        """What stands behind an original of one part."""
+        return "".join(self.content[1:])
 
     def to_json(self) -> dict[str, Any]:
         return {"content": list(self.content), "policy": None if self.policy is None else list(self.policy)}
@@ -94,11 +72,6 @@ def clean(messages: Sequence[Kept]) -> list[Kept]:
         age += 1
     cleaned.reverse()
     return cleaned
-
-
-def in_history(message: PastMessage, kept: Kept) -> PastMessage:
-    """The message with what is left of its parts as its words."""
-    return replace(message, content=kept.text, tokens=estimate_tokens(kept.text))
 
 
 def _parts(additions: Sequence[Addition], *, shown: bool) -> Iterator[tuple[str, int | None]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from arvis.domain.agents import Agent
 from arvis.domain.markup import escape
+from arvis.domain.plugins import PluginBlock
 
 _MEMORY = """\
 If you learn something that will still matter in later conversations, keep it at the end of your reply:
@@ -46,6 +47,16 @@ def system_text(agent: Agent, rules: str, *, group: bool) -> str:
 
 def tools_hint(agent: Agent) -> str:
     return _TOOLS if agent.tools else ""
+
+
+def block_text(blocks: Sequence[PluginBlock], *, changing: bool) -> str:
+    """The parts that plugins add to the instructions: those that stay, or those that may be others in the next turn."""
+    return "\n\n".join(_headed(block) for block in blocks if block.changing is changing)
+
+
+def _headed(block: PluginBlock) -> str:
+    tools = f"Tools for this: {', '.join(block.tools)}" if block.tools else ""
+    return "\n".join(part for part in (f"# {block.heading}", block.content, tools) if part)
 
 
 def _identity(agent: Agent) -> Sequence[str]:

@@ -13,6 +13,8 @@ from arvis.domain.markup import escape
 from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn
 
+#: Stands before words of the agent with which a conversation begins, because nobody had asked: providers want a user first.
+OPENING = "[You said this unasked:]"
 #: Stands for a message that was nothing but files; providers refuse empty ones.
 NO_TEXT = "[no text]"
 
@@ -36,9 +38,21 @@ class Line:
 def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
     if message.role is not Role.USER:
         return Line("assistant", escape(message.content) or NO_TEXT, message.created_at)
+    return Line("user", escape(words_of(message, group=group)), message.created_at)
+
+
+def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
+    """What a person said, with their files; with their name where several write. To be escaped in a prompt."""
     text = _with_files(message) if isinstance(message, StoredMessage) else message.content
     text = text or NO_TEXT
-    return Line("user", escape(_attributed(message, text) if group else text), message.created_at)
+    return _attributed(message, text) if group else text
+
+
+def line_with(line: Line, added: str) -> Line:
+    """With what plugins added to the message. It stands behind the person's own words, and no line of it at the beginning
+    of one: it speaks in nobody's name."""
+    said = "\n".join(f"  {escape(each)}" for each in added.splitlines() if each.strip())
+    return Line(line.role, f"{line.text}\n{said}", line.at) if said else line
 
 
 def overheard_line(messages: Sequence[Overheard], at: int) -> Line | None:
@@ -50,15 +64,16 @@ def overheard_line(messages: Sequence[Overheard], at: int) -> Line | None:
 
 
 def newest_that_fit(newest_first: Iterable[Line], room: int, cost: Callable[[Line], int]) -> list[Line]:
-    """Whole messages without a gap, in order; the first is a person's. No further ones are looked at than fit."""
+    """Whole messages without a gap, in order; where not all fit, the first is a person's. No further ones are looked at
+    than fit."""
     kept: list[Line] = []
     for line in newest_first:
         room -= cost(line)
         if room < 0:
+            while kept and kept[-1].role != "user":
+                kept.pop()
             break
         kept.append(line)
-    while kept and kept[-1].role != "user":
-        kept.pop()
     kept.reverse()
     return kept
 

@@ -17,8 +17,13 @@ SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 RESERVED_SLUGS = frozenset({"drop", "all", "channel", "everyone", "here"})
 
 #: Ways to work that this version knows.
-GRAPHS = frozenset({"agent"})
+GRAPHS = frozenset({"agent", "planning", "code", "converse"})
+#: Names that graphs had in seed 000.
+_ALIASES = {"general": "agent", "overlord": "heartbeat"}
 COMPLETIONS = ("implicit", "explicit")
+#: What a message does that comes while its agent works for the same person: it waits for its turn, is shown to the model
+#: before its next call, or has the turn begin anew.
+ON_NEW_MESSAGE = ("queue", "steer", "restart")
 
 LONGEST_NAME = 100
 LONGEST_DESCRIPTION = 2_000
@@ -30,12 +35,17 @@ MOST_OBSERVED = 200
 MOST_CONTEXT = 100_000_000
 
 _LONGEST_ENTRY = 200
-_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000}
+_MOST = {"fallbacks": 20, "tools": 200, "allow_users": 1_000, "plugins": 50, "helpers": 200}
 _MODEL = re.compile(r"[!-~]{1,200}", re.ASCII)
 _FALLBACK = re.compile(r"[a-z0-9_-]+/[!-~]+", re.ASCII)
 #: `server.*` stands for all tools of a server.
 _TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(\.\*)?", re.ASCII)
 _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
+
+
+def graph_named(name: str) -> str:
+    """The graph that a person means by this name."""
+    return _ALIASES.get(name, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +91,8 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
         "fallbacks": (agent.fallbacks, _FALLBACK, "must name models as provider/model", "Write openai/gpt-4o-mini."),
         "tools": (agent.tools, _TOOL, "must name tools", "Write names such as get_time, or server.*."),
         "allow_users": (agent.allow_users, None, "must be user ids", "Write the ids that the platform shows."),
+        "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
+        "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
     }
     for field, (values, pattern, text, fix) in kinds.items():
         if len(values) > _MOST[field]:
@@ -97,6 +109,8 @@ def _flaws_of_work(agent: Agent) -> Iterator[Flaw]:
         yield Flaw("graph", text, f"Use {', '.join(sorted(GRAPHS))}.")
     if agent.completion not in COMPLETIONS:
         yield Flaw("completion", f"must be one of {', '.join(COMPLETIONS)}", "Use one of them.")
+    if agent.on_new_message is not None and agent.on_new_message not in ON_NEW_MESSAGE:
+        yield Flaw("on_new_message", f"must be one of {', '.join(ON_NEW_MESSAGE)}, or null", "Use one of them.")
     if agent.context_tokens is not None and not LEAST_CONTEXT <= agent.context_tokens <= MOST_CONTEXT:
         text = f"must be from {LEAST_CONTEXT} to {MOST_CONTEXT}, or null for the model's whole window"
         yield Flaw("context_tokens", text, "Write for example 96000.")

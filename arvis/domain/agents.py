@@ -19,14 +19,19 @@ CONDUCTOR = "conductor"
 #: Tools that change nothing and reach nobody's data; every other tool makes its agent one for trusted people.
 HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"})
 
+#: Plugins that bring no tools, or none but such; every other one makes its agent one for trusted people, too.
+HARMLESS_PLUGINS = frozenset({"time", "environment", "helpers", "active_agents"})
+
 #: Tools whose outputs are the house's own words; what any other says comes from outside, and taints the turn.
-OWN_WORD_TOOLS = frozenset({"calculate", "get_time", "get_variable"})
+OWN_WORD_TOOLS = frozenset({"calculate", "get_time", "get_variable", "schedule", "update_project"})
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A configured assistant. `model` is `provider/model` or a bare name (None: the account's own);
-    `context_tokens` is the ceiling of its prompt in tokens (None: the model's whole window)."""
+    `context_tokens` is the ceiling of its prompt in tokens (None: the model's whole window). `on_new_message` says what a
+    message does that comes while it works for the same person (None: by `completion`), `plugins` name what extends its
+    prompts, `helpers` the slugs of those to whom it may hand a talk over."""
 
     id: str
     slug: str
@@ -43,6 +48,9 @@ class Agent:
     timezone: str | None = None
     allow_users: tuple[str, ...] = ()
     status: AgentStatus = AgentStatus.ACTIVE
+    on_new_message: str | None = None
+    plugins: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -50,7 +58,8 @@ class Agent:
 
     @property
     def has_risky_tools(self) -> bool:
-        return not HARMLESS_TOOLS.issuperset(self.tools)
+        """Plugins may bring some."""
+        return not (HARMLESS_TOOLS.issuperset(self.tools) and HARMLESS_PLUGINS.issuperset(self.plugins))
 
     @property
     def is_conductor(self) -> bool:

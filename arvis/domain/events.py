@@ -46,6 +46,30 @@ class StatusChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphCompleted:
+    """The graph that answered `message_id` has come to its end, or to a question (`waiting_for_user`). `stop_reason` is what
+    the agent said (`done`, `blocked` …), or the state of the execution; `thread_id` is the conversation."""
+
+    address: Address
+    message_id: str
+    graph: str
+    stop_reason: str
+    waiting_for_user: bool
+    thread_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMoved:
+    """While `message_id` is answered, the talk went from one agent to another one; `source` and `target` are their
+    slugs."""
+
+    address: Address
+    message_id: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobSettled:
     job_id: str
     status: str
@@ -85,6 +109,11 @@ class BotsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulesChanged:
+    """Schedules were added, changed or removed: one may be due sooner than was known."""
+
+
+@dataclass(frozen=True, slots=True)
 class BotStateChanged:
     """A bot of this process has come up, or gone down."""
 
@@ -104,12 +133,15 @@ Event = (
     | Delta
     | DeliveryAdded
     | StatusChanged
+    | GraphCompleted
+    | AgentMoved
     | JobSettled
     | ExecutionPaused
     | SessionEnded
     | AccountsChanged
     | DeliverySettled
     | BotsChanged
+    | SchedulesChanged
     | BotStateChanged
     | NoticesMissed
 )

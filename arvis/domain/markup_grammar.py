@@ -31,6 +31,10 @@ METADATA = "RESPONSE-METADATA"
 DONE = "AGENT_DONE"
 BLOCKED = "AGENT_BLOCKED"
 CONTINUE = "AGENT_CONTINUE"
+#: What executors of a plan write (seed 001); it means the same.
+EXECUTOR_DONE = "EXECUTOR_DONE"
+EXECUTOR_BLOCKED = "EXECUTOR_BLOCKED"
+HANDOVER = "HANDOVER"
 
 #: Stands between the metadata of a reply and its text, at the beginning of a line.
 MESSAGE_MARK = "MESSAGE TO SEND:"
@@ -45,6 +49,7 @@ _SQUARE: dict[str, tuple[str, Form]] = {
     MEMORY: (_SLUG, Form.LINE),
     STATE: (_KEY, Form.LINE),
     DELEGATE: (_SLUG + r"(?:[ ]report)?", Form.BLOCK),
+    HANDOVER: (_SLUG, Form.BLOCK),
     "CREATE_AGENT": ("", Form.BLOCK),
     "UPDATE_AGENT": (_SLUG, Form.BLOCK),
     "PAUSE_AGENT": (_SLUG, Form.ALONE),
@@ -67,6 +72,8 @@ _ANGLE: dict[str, tuple[str, Form]] = {
     DONE: ("", Form.BLOCK),
     BLOCKED: ("", Form.BLOCK),
     CONTINUE: ("", Form.BLOCK),
+    EXECUTOR_DONE: ("", Form.BLOCK),
+    EXECUTOR_BLOCKED: ("", Form.BLOCK),
     METADATA: ("", Form.BLOCK),
     "KEY_RESULT": ("", Form.BLOCK),
     "BLOCKER_REASON": ("", Form.BLOCK),
@@ -82,7 +89,7 @@ _ANGLE: dict[str, tuple[str, Form]] = {
 FORMS = {name: form for name, (_, form) in (_SQUARE | _ANGLE).items()}
 
 #: What `find_tags` tells of; everything else is only taken out of the text.
-TOLD = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, METADATA}
+TOLD = frozenset(_SQUARE) | {DONE, BLOCKED, CONTINUE, EXECUTOR_DONE, EXECUTOR_BLOCKED, METADATA}
 
 LONGEST_MARKER = 160
 

@@ -166,11 +166,13 @@ class IncomingMessage:
 
 
 class Role(StrEnum):
-    """Who speaks in a stored message. A notice is the daemon's own word in place of a reply."""
+    """Who speaks in a stored message. A notice is the daemon's own word in place of a reply; progress is what an agent says
+    on the way to it."""
 
     USER = "user"
     ASSISTANT = "assistant"
     NOTICE = "notice"
+    PROGRESS = "progress"
 
 
 class MessageStatus(StrEnum):
@@ -204,7 +206,7 @@ class StoredMessage:
     """A row of the conversation. `turn` is the order in which turns ended (None while one is open): history
     is read by it, so that a message that waits never stands before the reply it will see. `position`
     orders the messages of one turn, `route` is the rule that chose the agent; `taint` says what a reply was written
-    from. Times in ms."""
+    from, `source` what had it written where nobody asked (`schedule:ID`, `webhook:ID`). Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -227,6 +229,7 @@ class StoredMessage:
     taint: Taint = CLEAN
     platform_ref: str | None = None
     album: str | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

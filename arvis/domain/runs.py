@@ -77,7 +77,9 @@ class RunResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunResult:
-        return cls(**{**data, "calls": tuple(ToolCall.from_json(call) for call in data.get("calls", ()))})
+        """What stands beside it in the result of a graph is not read."""
+        known = {name: data[name] for name in cls.__slots__ if name in data}
+        return cls(**{**known, "calls": tuple(ToolCall.from_json(call) for call in data.get("calls", ()))})
 
 
 @dataclass(frozen=True, slots=True)

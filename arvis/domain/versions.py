@@ -16,6 +16,7 @@ class Versioned(StrEnum):
     SCHEDULE = "schedule"
     CLIENT = "client"
     PERSON = "person"
+    PROJECT = "project"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,14 @@ from functools import partial
 
 from arvis.agents import notices, saying, turns
 from arvis.agents.agent import is_turn
+from arvis.agents.occasions import run_ended
+from arvis.agents.outcome import WorkStatus
+from arvis.agents.outgoing import files_of
+from arvis.agents.posting import post, unsilenced
+from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.domain.effects import EffectResult, Outcome
-from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label, Taint
@@ -40,11 +45,13 @@ class Conclusion:
         done = execution.status is ExecutionStatus.DONE
         if execution.graph == approvals.GRAPH:
             return partial(self._decide if done else _tell, execution=execution)
-        if not is_turn(execution):
+        if not is_turn(execution) and not is_run(execution):
             return nothing(execution)
         if not done:
             return partial(self._wait, execution=execution)
         result = RunResult.from_json(execution.result)
+        if is_run(execution):
+            return partial(self._finish_run, execution=execution, reply=read(result.content))
         return partial(self._finish, execution=execution, result=result, reply=read(result.content))
 
     def _finish(self, tx: Transaction, now: int, *, execution: Execution, result: RunResult, reply: Reply) -> None:
@@ -56,11 +63,43 @@ class Conclusion:
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
             results = apply(tx, reply.proposals, situation, now)
         text = _shown(reply, results, truncated=result.truncated)
+        if _status(execution) is WorkStatus.EXHAUSTED:
+            text = f"{text}{notices.EXHAUSTED}"
+        if execution.state.get("cycle") and any(each.content == text for each in tx.messages.progress(execution.id)):
+            text = ""  # it was said on the way
         ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint)
         self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
 
-    def _situation(self, tx: Transaction, execution: Execution, asked: StoredMessage, taint: Taint) -> Situation | None:
+    def _finish_run(self, tx: Transaction, now: int, *, execution: Execution, reply: Reply) -> None:
+        """What a run has to say is posted, where it is nobody's child; whoever called a child reads what came of it."""
+        taint, situation = taint_of_turn(execution), self._situation(tx, execution, None, taint_of_turn(execution))
+        if situation is None:
+            return
+        results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
+        if not (source := source_of(execution)):
+            return
+        words = unsilenced(reply.visible)
+        text = "\n\n".join(filter(None, [words, report(results)]))
+        if text:
+            post(
+                tx,
+                agent=situation.agent,
+                address=situation.address,
+                text=text,
+                source=source,
+                taint=taint,
+                priority=execution.priority,
+                now=now,
+                execution_id=execution.id,
+                files=files_of(execution.state),
+            )
+        status = _status(execution) or WorkStatus.DONE
+        run_ended(tx, execution, "silent" if status is WorkStatus.DONE and not text else status, text, now)
+
+    def _situation(
+        self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
+    ) -> Situation | None:
         """None when the agent is gone meanwhile: then nothing is done in its name."""
         agent = tx.agents.get(execution.state["agent"])
         conversation = tx.conversations.get(execution.state["conversation"])
@@ -73,15 +112,19 @@ class Conclusion:
             address=Address.from_json(execution.state["address"]),
             conversation=conversation,
             execution=execution,
-            message_id=asked.id,
+            message_id=asked.id if asked is not None else None,
             limits=self._limits,
             zone=self._zone,
         )
 
     def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        saying.ask(tx, execution, now)
-        tx.messages.mark_turn(execution.id, MessageStatus.WAITING)
-        self.asked = tx.messages.of_turn(execution.id)
+        """For people, who are asked; or for what it called, and then it is at work all the same."""
+        waits = tx.waits.of_execution(execution.id)
+        if any(wait.answer is None and wait.kind in PERSONAL_WAITS for wait in waits):
+            saying.ask(tx, execution, now)
+            self.asked = tx.messages.of_turn(execution.id)
+        else:
+            tx.messages.mark_turn(execution.id, MessageStatus.RUNNING)
 
     def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
         approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
@@ -89,6 +132,12 @@ class Conclusion:
 
 def taint_of_turn(execution: Execution) -> Taint:
     return frozenset(Label(label) for label in execution.state.get("taint", ()))
+
+
+def _status(execution: Execution) -> WorkStatus | None:
+    """How it says that it ended."""
+    said = (execution.result or {}).get("outcome", {}).get("status")
+    return WorkStatus(said) if said in set(WorkStatus) else None
 
 
 def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.agents.asking import visible
+from arvis.agents.reach import standing_of
 from arvis.agents.turns import Task, begin_agent_turn
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectResult, Proposal
@@ -19,7 +20,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address
 from arvis.domain.taint import Label, Taint
-from arvis.effects.lineage import Lineage, lineage_of, room_below, standing_of
+from arvis.effects.lineage import Lineage, lineage_of, room_below
 from arvis.effects.situation import Limits, Situation
 from arvis.effects.words import done, quoted
 from arvis.ports.changes import Delegation

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import groupby
 
-from arvis.domain.agents import HARMLESS_TOOLS, Agent
+from arvis.agents.reach import WAITING, Asker, may_reach, standing_of
+from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectKind, Outcome
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Sender
 from arvis.effects.situation import Situation
 from arvis.effects.verdict import ALLOWED, Verdict, refused
 from arvis.ports.store import Transaction
-from arvis.routing import may_call
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
     """Where a turn stands below the one that a person asked for, which has depth 0. `path` are the ids of the agents from
-    there on, its own last."""
+    there on, its own last; those that wait within the turn stand in it, too."""
 
     root_id: str
     depth: int
@@ -27,8 +26,24 @@ class Lineage:
 
 
 def lineage_of(tx: Transaction, execution_id: str, agent_id: str) -> Lineage:
-    known = tx.delegations.get(execution_id)
-    return Lineage(known.root_id, known.depth, known.path) if known else Lineage(execution_id, 0, (agent_id,))
+    """What a turn called counts as the turn itself."""
+    turn_id = execution_id
+    within: tuple[str, ...] = (agent_id,)
+    execution = tx.executions.get(execution_id)
+    while execution is not None and (above := _caller(tx, execution)) is not None:
+        within = (above.state["agent"], *execution.state.get(WAITING, ()), *within)
+        turn_id, execution = above.id, above
+    within = tuple(agent for agent, _ in groupby(within))
+    known = tx.delegations.get(turn_id)
+    if known is None:
+        return Lineage(turn_id, 0, within)
+    # The path of a task ends with its own agent, with which `within` begins.
+    return Lineage(known.root_id, known.depth, (*known.path, *within[1:]))
+
+
+def _caller(tx: Transaction, execution: Execution) -> Execution | None:
+    wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
+    return tx.executions.get(wait.execution_id) if wait is not None else None
 
 
 def judge_delegation(tx: Transaction, slug: str, situation: Situation) -> Verdict:
@@ -64,29 +79,8 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
 
 
 def _may_reach(tx: Transaction, target: Agent, situation: Situation) -> bool:
-    """Rights only shrink: nobody reaches through an agent what is closed to them in this place, nor tools that this agent
-    lacks; but whoever runs the house reaches every agent."""
-    if situation.trusted:
-        return True
-    if target.is_conductor or not may_call(tx, _asker(situation), target, situation.address):
-        return False
-    return HARMLESS_TOOLS.union(situation.agent.tools).issuperset(target.tools)
-
-
-def standing_of(execution: Execution) -> dict[str, Any]:
-    """What limits whom a turn acts for, besides the role: it is kept with the turn that they asked for, and with the
-    tasks that follow from it."""
-    state = execution.state
-    kept = state.get("lineage", {}).get("standing", state)
-    return {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
-
-
-def _asker(situation: Situation) -> Sender:
-    """Whom the turn acts for, as one who would write here themselves."""
-    standing, person = standing_of(situation.execution), situation.principal
-    reach = tuple(standing["reach"]) if standing["reach"] is not None else None
-    user_id, name = (person.user_id, person.name) if person is not None else ("", "")
-    return Sender(user_id, name, paired=standing["paired"], agents=reach)
+    standing = standing_of(situation.execution)
+    return may_reach(tx, target, Asker(situation.principal, standing, situation.address, situation.agent))
 
 
 def _given(tx: Transaction, situation: Situation) -> int:

@@ -16,7 +16,7 @@ from arvis.calendar import for_people
 from arvis.domain.effects import EffectKind, EffectResult, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.messages import Address
-from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.effects.situation import Situation
 from arvis.effects.words import done, quoted
 from arvis.ports.store import Transaction
@@ -71,8 +71,9 @@ def wanted_schedule(proposal: Proposal, situation: Situation) -> Schedule:
     default = "" if kind is ScheduleKind.CRON else _EVERY_MINUTE
     blank = Schedule(
         id="", kind=kind, agent_id=agent, name="", schedule=default, timezone=None, prompt="",
-        platform=place.platform, connector=place.connector, channel=place.channel, script=None, missed=Missed.ONCE,
-        enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0, updated_at=0,
+        platform=place.platform, connector=place.connector, channel=place.channel, thread=place.thread, script=None,
+        missed=Missed.ONCE, enabled=True, principal_id=_author(situation), last_run=None, next_run=None, created_at=0,
+        updated_at=0, made_by=MadeBy.TAG,
     )  # fmt: skip
     return timetable.with_changes(blank, given)
 
@@ -113,7 +114,7 @@ def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
         changes["enabled"] = _flag(fields["enabled"])
     if _PLACE & fields.keys():
         place = _place(fields, here)
-        changes |= {"platform": place.platform, "connector": place.connector, "channel": place.channel}
+        changes |= {name: getattr(place, name) for name in ("platform", "connector", "channel", "thread")}
     return changes
 
 
@@ -125,6 +126,8 @@ def _place(fields: Mapping[str, Any], here: Address) -> Address:
     if elsewhere and "channel" not in fields:
         raise Unprocessable(f"`channel` is missing: this talk is not on {platform}", fix="Name the channel there.")
     channel = str(fields.get("channel", here.channel)).strip()
+    if not elsewhere and channel == here.channel:
+        return here
     return Address(platform, "" if elsewhere else here.connector, channel)
 
 

@@ -51,7 +51,8 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     by_person = wait.kind in PERSONAL_WAITS and not given.expired
     if (by_person and not live) or not tx.waits.answer(wait_id, given, now) or not live:
         return False
-    tx.messages.mark_turn(execution.id, MessageStatus.ACCEPTED)
+    turn = root_of(tx, execution)
+    tx.messages.mark_turn(turn.id, MessageStatus.ACCEPTED if turn is execution else MessageStatus.RUNNING)
     waiting = [job for job in tx.jobs.live_of_execution(execution.id) if job.status is JobStatus.PENDING]
     if not waiting:
         tx.jobs.add(
@@ -123,6 +124,17 @@ def hold_children(tx: Transaction, execution_id: str) -> None:
         if child.status in LIVE:
             hold_children(tx, child.id)
             tx.jobs.lock([child.lane])
+
+
+def root_of(tx: Transaction, execution: Execution) -> Execution:
+    """The execution at the top of those that called this one."""
+    while execution.parent_wait is not None:
+        wait = tx.waits.get(execution.parent_wait)
+        parent = tx.executions.get(wait.execution_id) if wait is not None else None
+        if parent is None:
+            break
+        execution = parent
+    return execution
 
 
 def _locked(tx: Transaction, execution_id: str) -> Execution | None:

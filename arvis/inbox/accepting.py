@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from arvis import commands
-from arvis.agents import turns
+from arvis.agents import reviewing, turns
 from arvis.agents.pairing import PAIRABLE, offer_pairing
 from arvis.agents.saying import notice
 from arvis.agents.turns import CancelledTurn
@@ -100,12 +100,30 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
     if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
         return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
     files = [*uploads, *_waiting(message.files)]
+    if not files and (answered := _review(tx, routed, rules, now)) is not None:
+        return Taken(answered)
     spoken = commands.parse(message.content)
     if spoken is not None and not files:
-        return _obey(tx, routed, spoken, rules.zone, now)
+        return _obey(tx, routed, spoken, rules, now)
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Taken(joined)
     return Taken(accept(tx, routed, files, now))
+
+
+def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+    """A plain message may be the answer to what an agent wants to be allowed; then it begins no turn."""
+    message, sender = routed.message, routed.message.sender
+    if not reviewing.may_be_review(tx, routed.agent, message.address):
+        return None
+    by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
+    talk = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
+    said = reviewing.review(tx, message.content, talk=talk, by=by, approvers=rules.approvers, now=now)
+    if said is None:
+        return None
+    asked = turns.answer_at_once(
+        tx, message, said, agent=routed.agent, principal=by, route=routed.reason, now=now
+    )
+    return Received(asked.id, asked.status, "review")
 
 
 def accept(tx: Transaction, routed: Routed, files: Sequence[Attachment], now: int) -> Received:
@@ -146,7 +164,7 @@ def _to_fetch(file: FileRef) -> Attachment:
     )
 
 
-def _obey(tx: Transaction, routed: Routed, spoken: Spoken, zone: str, now: int) -> Taken:
+def _obey(tx: Transaction, routed: Routed, spoken: Spoken, rules: InboxRules, now: int) -> Taken:
     """A text command: the daemon answers it at once, without a turn."""
     message, agent = routed.message, routed.agent
     sender = message.sender
@@ -159,10 +177,11 @@ def _obey(tx: Transaction, routed: Routed, spoken: Spoken, zone: str, now: int) 
         principal=principal,
         agent=agent,
         conversation=conversation,
-        zone=agent.timezone or zone,
+        zone=agent.timezone or rules.zone,
         route=routed.reason,
         sender=sender,
-        house_zone=zone,
+        house_zone=rules.zone,
+        more=rules.commands(agent.plugins) if agent.plugins else (),
     )
     said = commands.perform(tx, invocation, now)
     asked = turns.answer_at_once(tx, message, said.text, agent=agent, principal=principal, route=routed.reason, now=now)

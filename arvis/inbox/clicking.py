@@ -7,11 +7,11 @@ twice is one. Only who may answer, may.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arvis.agents import turns
-from arvis.agents.answers import answer_question
+from arvis.agents.answers import Approvers, answer_question
 from arvis.agents.saying import STOP, WAIT
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
@@ -42,11 +42,11 @@ class _Person:
 
     principal: Principal
     place: Address
-    approvers: Collection[PrincipalRole]
+    approvers: Approvers
 
 
 def click(
-    tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Collection[PrincipalRole], now: int
+    tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Approvers, now: int
 ) -> Pressed:
     """`role` is what the person may do here."""
     address, sender = pressed.address, pressed.sender

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from arvis.agents.answers import APPROVERS
-from arvis.domain.messages import PrincipalRole
+from arvis.agents.answers import APPROVERS, Approvers
+from arvis.domain.plugins import PluginCommand
 
 #: Observed text is cut here, in characters: nobody asked for it.
 LONGEST_OBSERVED = 2_000
 
 
+def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
+    """Where there are no plugins."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class InboxRules:
     """`zone` is the daemon's. A message that was written more than `answer_within` ms ago is not answered any more.
-    `approvers` may allow what a tool wants to do."""
+    `approvers` may allow what a tool wants to do. `commands` gives those of the plugins of these names, for `/help`."""
 
     zone: str = "UTC"
     answer_within: int = 3_600_000
-    approvers: Collection[PrincipalRole] = tuple(APPROVERS["owners"])
+    approvers: Approvers = tuple(APPROVERS["owners"])
+    commands: Callable[[Sequence[str]], Sequence[PluginCommand]] = _none

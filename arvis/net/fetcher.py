@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -86,18 +86,26 @@ class GuardedFetcher:
         self._dial = dial
         self._tls = tls
 
-    async def fetch(self, url: str, *, max_bytes: int = 2_000_000, timeout: float = 15.0) -> Fetched:
+    async def fetch(
+        self,
+        url: str,
+        *,
+        max_bytes: int = 2_000_000,
+        timeout: float = 15.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> Fetched:
         try:
             async with asyncio.timeout(timeout):
-                return await self._follow(read_url(url, self._rules), max_bytes)
+                return await self._follow(read_url(url, self._rules), max_bytes, headers or {})
         except TimeoutError:
             raise FetchFailed(f"No complete answer came within {timeout:g} seconds.") from None
         except HttpError as error:
             raise FetchFailed(f"No answer came: {error}.") from None
 
-    async def _follow(self, target: Target, max_bytes: int) -> Fetched:
+    async def _follow(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched:
+        asked = _origin(target)
         for _ in range(_MOST_REDIRECTS + 1):
-            answer = await self._ask(target, max_bytes)
+            answer = await self._ask(target, max_bytes, headers if _origin(target) == asked else {})
             if isinstance(answer, Fetched):
                 return answer
             target = self._next(target, answer)
@@ -113,12 +121,13 @@ class GuardedFetcher:
             raise FetchRefused(f"{target.host} redirects from https to http, which is not followed.")
         return following
 
-    async def _ask(self, target: Target, max_bytes: int) -> Fetched | str:
+    async def _ask(self, target: Target, max_bytes: int, headers: Mapping[str, str]) -> Fetched | str:
         """The answer, or where it redirects to."""
         addresses = await self._addresses(target)
         async with self._session(target, addresses) as session:
             with as_http_error(target.host):
-                response = await session.get(URL(target.url, encoded=True), headers=_HEADERS, allow_redirects=False)
+                sent = _sent(headers)
+                response = await session.get(URL(target.url, encoded=True), headers=sent, allow_redirects=False)
             try:
                 return _elsewhere(response) or await _read(response, target, max_bytes)
             finally:
@@ -195,6 +204,15 @@ def _result(host: str, address: IPAddress, port: int) -> ResolveResult:
         proto=socket.IPPROTO_TCP,
         flags=socket.AI_NUMERICHOST,
     )
+
+
+def _origin(target: Target) -> tuple[str, str, int]:
+    return target.scheme, target.host, target.port
+
+
+def _sent(headers: Mapping[str, str]) -> dict[str, str]:
+    """Ours, where no others are wanted; how an answer may be packed is never theirs to say."""
+    return {**_HEADERS, **{name.title(): value for name, value in headers.items()}, "Accept-Encoding": ACCEPTED}
 
 
 def _elsewhere(response: aiohttp.ClientResponse) -> str | None:

@@ -1,4 +1,4 @@
-"""The repositories of what models changed, and of what is to happen later: audit, versions, schedules, delegations."""
+"""The repositories of what models changed and handed on: audit, versions, delegations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from arvis.domain.effects import AuditEntry, EffectKind
-from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.pages import Page
 
@@ -43,22 +42,6 @@ class Versions(Protocol):
         ...
 
 
-class Schedules(Protocol):
-    def get(self, schedule_id: str) -> Schedule | None: ...
-
-    def add(self, schedule: Schedule) -> None: ...
-
-    def update(self, schedule: Schedule, now: int) -> None: ...
-
-    def remove(self, schedule_id: str) -> bool: ...
-
-    def of_agent(self, agent_id: str, kind: ScheduleKind | None = None) -> list[Schedule]:
-        """In the order in which they were made, at most 100."""
-        ...
-
-    def all(self, kind: ScheduleKind, limit: int) -> list[Schedule]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Delegation:
     """A turn that an agent gave to another one (`kind` task) or that tells it of the answer (`report`). `path` are the ids
@@ -90,11 +73,3 @@ class ChangeInsights(Protocol):
         ...
 
     async def delegations(self, root_id: str) -> Sequence[Delegation]: ...
-
-
-class ScheduleInsights(Protocol):
-    async def schedules(
-        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
-    ) -> Page[Schedule]:
-        """Newest first. `agent` is an id or a slug."""
-        ...

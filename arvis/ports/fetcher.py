@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,7 +21,15 @@ class Fetched:
 
 
 class Fetcher(Protocol):
-    async def fetch(self, url: str, *, max_bytes: int = 2_000_000, timeout: float = 15.0) -> Fetched:
+    async def fetch(
+        self,
+        url: str,
+        *,
+        max_bytes: int = 2_000_000,
+        timeout: float = 15.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> Fetched:
         """GET a public address over http or https. Raises `FetchRefused` for what must not be dialled, and
-        `FetchFailed` when no answer came (both `ToolError`). `timeout` in seconds, for everything together."""
+        `FetchFailed` when no answer came (both `ToolError`). `timeout` in seconds, for everything together. `headers` go
+        to the host of this address alone: what a redirect leads to elsewhere never sees them."""
         ...

@@ -9,16 +9,19 @@ from typing import Any, Protocol
 
 from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.agents import Agent
-from arvis.domain.executions import Wait
+from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.money import Charge, Client, ClientChannel
 from arvis.domain.runs import Rest
-from arvis.ports.changes import ChangeInsights, ScheduleInsights
+from arvis.ports.changes import ChangeInsights
 from arvis.ports.compactions import CompactionInsights
 from arvis.ports.memory import MemoryInsights
 from arvis.ports.pages import Page
 from arvis.ports.people import PeopleInsights
+from arvis.ports.projects import ProjectInsights
+from arvis.ports.schedules import ScheduleInsights
+from arvis.ports.webhooks import WebhookInsights
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,37 @@ class ClientSums:
     paid: int
 
 
-class Insights(MemoryInsights, ScheduleInsights, CompactionInsights, ChangeInsights, PeopleInsights, Protocol):
+@dataclass(frozen=True, slots=True)
+class ExecutionView:
+    """A pass through a graph with the way it took, what it asks, and what it called."""
+
+    execution: Execution
+    steps: Sequence[Step]
+    waits: Sequence[Wait]
+    children: Sequence[Execution]
+
+
+class ExecutionInsights(Protocol):
+    async def executions(
+        self, *, graph: str | None, status: str | None, limit: int, cursor: str | None
+    ) -> Page[Execution]:
+        """Newest first."""
+        ...
+
+    async def execution(self, execution_id: str) -> ExecutionView | None: ...
+
+
+class Insights(
+    ExecutionInsights,
+    MemoryInsights,
+    ScheduleInsights,
+    ProjectInsights,
+    WebhookInsights,
+    CompactionInsights,
+    ChangeInsights,
+    PeopleInsights,
+    Protocol,
+):
     async def message(self, message_id: str) -> MessageTimeline | None: ...
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:

@@ -83,8 +83,17 @@ class JobStore(Protocol):
         of them when the lease was lost."""
         ...
 
+    def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
+        """Whether there is one that `fold` would end."""
+        ...
+
     def live_of_execution(self, execution_id: str) -> list[Job]:
         """Its jobs that wait or run, held: none that waits begins before this commit."""
+        ...
+
+    def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
+        """Those that run anywhere under a lease that holds, but for deliveries, with the node that runs each; the longest
+        one first."""
         ...
 
     def head_of_lane(self, lane: str) -> Job | None:

@@ -29,6 +29,10 @@ class Operations(Protocol):
 
     async def delete_job(self, job_id: str) -> None: ...
 
+    async def cancel_execution(self, execution_id: str) -> None:
+        """End a turn, a run or any other pass through a graph, with all that works for it."""
+        ...
+
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
         """Also raises `Forbidden` when this person may not answer, `Unprocessable` for an unusable answer."""
         ...

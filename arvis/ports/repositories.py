@@ -57,6 +57,10 @@ class Messages(Protocol):
         """Say where an open turn stands (accepted, waiting)."""
         ...
 
+    def progress(self, execution_id: str) -> list[StoredMessage]:
+        """What was said on the way to the answer of a turn, in order."""
+        ...
+
     def reopen_turn(self, execution_id: str) -> None:
         """Undo the end of a failed turn before it is tried again by hand; its notice is superseded."""
         ...
@@ -88,6 +92,10 @@ class Conversations(Protocol):
 
     def in_place(self, address: Address) -> list[Conversation]:
         """The active conversations of every agent in this place."""
+        ...
+
+    def last_messages(self) -> dict[str, int]:
+        """When each agent last took part in a conversation, by its id."""
         ...
 
     def next_turn(self, conversation_id: str, now: int) -> int:
@@ -186,6 +194,10 @@ class Waits(Protocol):
     def get(self, wait_id: str) -> Wait | None: ...
 
     def of_execution(self, execution_id: str) -> list[Wait]: ...
+
+    def any_open(self) -> bool:
+        """Whether any question of the whole house is open."""
+        ...
 
     def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
         """The open questions of this kind in a lane, the oldest first."""

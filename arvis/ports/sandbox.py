@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 #: The name of a task's folder inside the sandbox.
 WORKSPACE = "/workspace"
+
+#: The variable in which a program finds the number of its open bridge to this process, when it has one.
+BRIDGE = "ARVIS_BRIDGE"
+
+#: What comes back over the bridge for a line from the program, both without the end of the line; None closes it.
+Answerer = Callable[[bytes], Awaitable[bytes | None]]
 
 #: The code of the error when the program of a task is not there.
 PROGRAM_MISSING = "program_missing"
@@ -48,9 +54,11 @@ class Sandbox(Protocol):
         """Why nothing can be run here, with the fix, in a sentence; None when it can. Found out once."""
         ...
 
-    async def run(self, task: Task) -> Finished:
-        """Raises `ToolError` when it cannot be started or nothing can be run here. Cancellation ends the program with
-        all that it started; so does the end of this process."""
+    async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
+        """With `answer` the program has a bridge: a stream socket on which each line it writes is answered by one line,
+        one after the other. What `answer` raises ends the program, and the end of the program cancels it. Raises
+        `ToolError` when the program cannot be started or nothing can be run here. Cancellation ends the program with all
+        that it started; so does the end of this process."""
         ...
 
 

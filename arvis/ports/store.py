@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from arvis.ports.changes import Audit, Delegations, Schedules, Versions
+from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.compactions import Calibrations, Compactions
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.memory import Facts, States
@@ -27,6 +27,7 @@ from arvis.ports.platforms import (
     Parts,
     Places,
 )
+from arvis.ports.projects import Projects
 from arvis.ports.repositories import (
     Accounts,
     Agents,
@@ -44,7 +45,10 @@ from arvis.ports.repositories import (
     Variables,
     Waits,
 )
+from arvis.ports.schedules import Occurrences, Schedules
 from arvis.ports.skills import Skills
+from arvis.ports.threads import Additions, Threads
+from arvis.ports.webhooks import Webhooks
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -125,6 +129,16 @@ class Transaction(Protocol):
     def incidents(self) -> Incidents: ...
     @property
     def bots(self) -> Bots: ...
+    @property
+    def occurrences(self) -> Occurrences: ...
+    @property
+    def projects(self) -> Projects: ...
+    @property
+    def webhooks(self) -> Webhooks: ...
+    @property
+    def threads(self) -> Threads: ...
+    @property
+    def additions(self) -> Additions: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from arvis.domain.agents import Agent
 from arvis.domain.messages import Address, OutgoingFile
+from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.tools import Risk, ToolSpec
 from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetcher
@@ -27,7 +28,8 @@ def _nowhere(_file: OutgoingFile) -> None:
 class Caller:
     """For whom a tool is called. `call_id` is the same when a call is run again: an idempotency key for the outside.
     `workspace` is the conversation's own folder (made by whoever writes the first file); `timezone` the name of the
-    agent's zone, else the daemon's. `attach` adds a file to the reply of the turn, once the call has succeeded."""
+    agent's zone, else the daemon's. `attach` adds a file to the reply of the turn, once the call has succeeded. `taint` is
+    what else than the asker's own words the call may have been written from."""
 
     agent: Agent
     principal_id: str | None
@@ -38,6 +40,7 @@ class Caller:
     workspace: Path
     timezone: str
     attach: Callable[[OutgoingFile], None] = _nowhere
+    taint: Taint = CLEAN
 
 
 class Tool(Protocol):
@@ -67,10 +70,33 @@ class Tool(Protocol):
     async def call(self, arguments: Mapping[str, Any], caller: Caller) -> str: ...
 
 
+@runtime_checkable
+class Wary(Protocol):
+    """A tool some of whose calls need a person's word where others' words may have led to them, whatever is allowed
+    otherwise."""
+
+    def wary(self, arguments: Mapping[str, Any]) -> bool: ...
+
+
+class Reminders(Protocol):
+    """What the people that an agent talks with are to be reminded of: the tool `schedule` reaches it through this. Each
+    answers in words for the model, and raises `ToolError`."""
+
+    async def create(
+        self, caller: Caller, *, prompt: str, schedule: str, name: str | None, timezone: str | None
+    ) -> str: ...
+
+    async def list(self, caller: Caller) -> str: ...
+
+    async def cancel(self, caller: Caller, which: str) -> str:
+        """By id or name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """What tools are made with. `http` goes only to addresses of the configuration, `fetcher` to all others;
-    `search_url` is the address of the web search."""
+    `search_url` is the address of the web search; `reminders` is None where nobody keeps any."""
 
     store: Store
     clock: Clock
@@ -79,6 +105,7 @@ class ToolServices:
     sandbox: Sandbox
     secrets: SecretBox
     search_url: str
+    reminders: Reminders | None = None
 
 
 class ToolSource(Protocol):

@@ -21,7 +21,7 @@ from arvis.process.redaction import Redactor
 _MS_PER_SECOND = 1000
 
 #: Their INFO lines tell of every request, with addresses; what matters of it is logged by the caller.
-_CHATTY = ("aiohttp.access", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
+_CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "httpx2", "uvicorn.access", "websockets")
 
 
 @contextmanager

@@ -13,12 +13,14 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from arvis.domain.errors import ToolError
-from arvis.ports.sandbox import WORKSPACE, Finished, Task
+from arvis.ports.sandbox import BRIDGE, WORKSPACE, Answerer, Finished, Task
 from arvis.process.programs import MAX_PROCESSES, run_guarded
+from arvis.process.sandbox_bridge import bridged
 from arvis.process.sandbox_filter import call_filter
 
 #: The system's programs; where these are links into /usr they are made as links.
@@ -87,11 +89,11 @@ class Bubblewrap:
                 self._probed = True
         return self._refusal
 
-    async def run(self, task: Task) -> Finished:
+    async def run(self, task: Task, *, answer: Answerer | None = None) -> Finished:
         reason = await self.refusal()
         if reason is not None:
             raise ToolError(reason)
-        return await self._run(task)
+        return await (self._run(task) if answer is None else bridged(answer, partial(self._run_bridged, task)))
 
     async def _probe(self) -> str | None:
         """By running a program that does nothing, with everything that a real one gets."""
@@ -110,7 +112,11 @@ class Bubblewrap:
         )
         return f"Programs cannot be run here: the sandbox does not start ({words}). {fix}"
 
-    async def _run(self, task: Task) -> Finished:
+    async def _run_bridged(self, task: Task, bridge: int) -> Finished:
+        told = replace(task, environment={**task.environment, BRIDGE: str(bridge)})
+        return await self._run(told, inherited=(bridge,))
+
+    async def _run(self, task: Task, *, inherited: Sequence[int] = ()) -> Finished:
         if not task.folder.is_dir():
             raise ToolError(f"The folder of the program is not there: {task.folder.name}.")
         with ExitStack() as stack:
@@ -129,7 +135,8 @@ class Bubblewrap:
             arguments = _in_memory(stack, os.fsencode("".join(f"{option}\0" for option in options)))
             argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
             inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
-            finished = await run_guarded(argv, inside, descriptors=(passwd, group, arguments, *filters))
+            descriptors = (passwd, group, arguments, *filters, *inherited)
+            finished = await run_guarded(argv, inside, descriptors=descriptors)
         code = finished.exit_code
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
 

@@ -29,6 +29,9 @@ def agent_of(row: Row) -> Agent:
         timezone=row["timezone"],
         allow_users=_texts_of(row["allow_users"]),
         status=AgentStatus(row["status"]),
+        on_new_message=row["on_new_message"],
+        plugins=_texts_of(row["plugins"]),
+        helpers=_texts_of(row["helpers"]),
     )
 
 
@@ -65,6 +68,9 @@ def _columns_of(agent: Agent) -> dict[str, object]:
         "timezone": agent.timezone,
         "allow_users": dump(list(agent.allow_users)),
         "status": agent.status,
+        "on_new_message": agent.on_new_message,
+        "plugins": dump(list(agent.plugins)),
+        "helpers": dump(list(agent.helpers)),
     }
 
 

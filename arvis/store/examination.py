@@ -11,10 +11,13 @@ from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import DeliveryState
 from arvis.domain.platforms import BotStatus, StoredBot
+from arvis.domain.webhooks import Webhook
 from arvis.store.accounts import account_of
 from arvis.store.bots import bot_of, bot_status_of
 from arvis.store.session import Row
+from arvis.store.snapshots import LAST
 from arvis.store.variables import variable_of
+from arvis.store.webhooks import webhook_of
 
 #: The most rows that one count looks at.
 MOST = 1000
@@ -44,8 +47,8 @@ class Records:
     `installed_at` that of its first migration, `waiting_since` when the job that is next could have begun. Leases
     that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
     `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
-    entered in the product, `secrets` secret variables; `bots` were entered there, too, and `bot_states` tells how all bots
-    are."""
+    entered in the product, `secrets` secret variables; `bots` and `webhooks` were entered there, too, and `bot_states` tells
+    how all bots are."""
 
     installed_at: int
     newest_at: int
@@ -61,6 +64,7 @@ class Records:
     secrets: Sequence[Variable]
     bots: Sequence[StoredBot]
     bot_states: Sequence[BotStatus]
+    webhooks: Sequence[Webhook]
 
 
 class Look(Protocol):
@@ -90,6 +94,7 @@ def read_records(look: Look, now: int) -> Records:
         secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
         bots=[bot_of(row) for row in look("all_bots")],
         bot_states=[bot_status_of(row) for row in look("bot_statuses")],
+        webhooks=[webhook_of(row) for row in look("list_webhooks", before=LAST, agent_id=None, limit=MOST)],
     )
 
 

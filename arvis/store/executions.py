@@ -62,6 +62,7 @@ def wait_of(row: Row) -> Wait:
         choices=tuple(json.loads(row["choices"])),
         subject=row["subject"],
         resumes=row["resumes"],
+        approvers=None if row["approvers"] is None else tuple(json.loads(row["approvers"])),
         asked_at=row["asked_at"],
         expires_at=row["expires_at"],
         answer=answer and Answer(answer["value"], row["answered_by"], answer["expired"]),
@@ -214,6 +215,7 @@ class SqlWaits:
             choices=dump(list(wait.choices)),
             subject=wait.subject,
             resumes=wait.resumes,
+            approvers=None if wait.approvers is None else dump(list(wait.approvers)),
             asked_at=wait.asked_at,
             expires_at=wait.expires_at,
         )
@@ -226,6 +228,9 @@ class SqlWaits:
 
     def of_execution(self, execution_id: str) -> list[Wait]:
         return [wait_of(row) for row in self._session.rows("waits_of", execution_id=execution_id)]
+
+    def any_open(self) -> bool:
+        return self._session.one("any_open_wait") is not None
 
     def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
         return [wait_of(row) for row in self._session.rows("open_waits_in_lane", lane=lane, kind=kind)]

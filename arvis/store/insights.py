@@ -10,27 +10,35 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, Role, StoredMessage
-from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts
 from arvis.ports.pages import Page
 from arvis.store.accounts import account_of, rest_of
 from arvis.store.agents import agent_of
 from arvis.store.audit_insights import SqlAuditInsights
 from arvis.store.compaction_insights import SqlCompactionInsights
+from arvis.store.execution_insights import SqlExecutionInsights
 from arvis.store.executions import wait_of
 from arvis.store.jobs import job_of
 from arvis.store.memory_insights import SqlMemoryInsights
 from arvis.store.messages import address_of, delivery_of, message_of
 from arvis.store.money_insights import SqlMoneyInsights
 from arvis.store.people_insights import SqlPeopleInsights
-from arvis.store.schedules import schedule_of
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, page
 from arvis.store.timeline import MessageRows, current_status, timeline_of
 from arvis.store.variables import variable_of
+from arvis.store.work_insights import SqlWorkInsights
 
 
-class SqlInsights(SqlMoneyInsights, SqlMemoryInsights, SqlCompactionInsights, SqlAuditInsights, SqlPeopleInsights):
+class SqlInsights(
+    SqlExecutionInsights,
+    SqlMoneyInsights,
+    SqlMemoryInsights,
+    SqlCompactionInsights,
+    SqlAuditInsights,
+    SqlPeopleInsights,
+    SqlWorkInsights,
+):
     """`Insights` on either database."""
 
     async def close(self) -> None:
@@ -90,20 +98,6 @@ class SqlInsights(SqlMoneyInsights, SqlMemoryInsights, SqlCompactionInsights, Sq
         found = [variable_of(row) for row in await self._rows("variables_after", after=cursor or "", limit=limit + 1)]
         shown = found[:limit]
         return Page(shown, shown[-1].key if len(found) > limit else None)
-
-    async def schedules(
-        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
-    ) -> Page[Schedule]:
-        async with self._snapshots.snapshot() as snapshot:
-            agents = await snapshot.rows("agent_by_slug", slug=agent) if agent else []
-            rows = await snapshot.rows(
-                "list_schedules",
-                before=cursor or LAST,
-                kind=kind,
-                agent_id=agents[0]["id"] if agents else agent,
-                limit=limit + 1,
-            )
-        return page(rows, schedule_of, limit)
 
     async def conversations(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[ConversationView]:
         rows = await self._rows("list_conversations", before=cursor or LAST, agent=agent, limit=limit + 1)

@@ -196,23 +196,32 @@ class SqlJobs:
         if head.principal_id is None or not self.held(head):
             self._unlock(head)
             return []
-        tokens = head.tokens
         folded: list[Job] = []
+        for job_id in self._foldable(head, max_jobs, max_tokens, now):
+            self._session.execute("merge_job", id=job_id, head=head.id, now=now)
+            if (job := self.get(job_id)) is not None:
+                folded.append(job)
+        if folded:
+            self._session.execute("leave_lane", lane=head.lane, count=len(folded))
+        return folded
+
+    def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
+        return head.principal_id is not None and bool(self._foldable(head, max_jobs, max_tokens, now))
+
+    def _foldable(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> list[str]:
+        tokens = head.tokens
+        found: list[str] = []
         for row in self._session.rows("followers", lane=head.lane, limit=max_jobs - 1):
             tokens += row["tokens"]
-            same = row["kind"] == head.kind and row["principal_id"] == head.principal_id
+            same = row["kind"] == JobKind.MESSAGE and row["principal_id"] == head.principal_id
             # A turn that has begun (and is retried by hand) has a history of its own: it stays a turn.
             # So does one that was told to wait: more of its message is on the way. (What is due later than it was
             # added; a clock that was put back holds nothing up.)
             waits = row["run_at"] > max(now, row["created_at"])
             if not same or row["claim"] > 0 or waits or tokens > max_tokens:
                 break
-            self._session.execute("merge_job", id=row["id"], head=head.id, now=now)
-            if (job := self.get(row["id"])) is not None:
-                folded.append(job)
-        if folded:
-            self._session.execute("leave_lane", lane=head.lane, count=len(folded))
-        return folded
+            found.append(row["id"])
+        return found
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)
@@ -220,6 +229,9 @@ class SqlJobs:
             # Another process may just have passed over one of them, because it is held here.
             self._session.notices.heads += sum(row["ready"] == 1 for row in rows)
         return [job_of(row) for row in rows]
+
+    def running(self, now: int, limit: int) -> list[tuple[Job, str]]:
+        return [(job_of(row), row["node"]) for row in self._session.rows("running_work", now=now, limit=limit)]
 
     def head_of_lane(self, lane: str) -> Job | None:
         row = self._session.one("head_of_lane", lane=lane)

@@ -67,6 +67,7 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         attachments=tuple(attachments),
         taint=_taint_of(row),
         platform_ref=row["platform_ref"],
+        source=row["source"],
         album=row["album"],
     )
 
@@ -188,6 +189,7 @@ class SqlMessages:
             created_at=message.created_at,
             taint=taint_text(message.taint),
             platform_ref=message.platform_ref,
+            source=message.source,
             album=message.album,
         )
 
@@ -208,6 +210,10 @@ class SqlMessages:
         self._session.execute(
             "settle_turn", execution_id=execution_id, status=status, reason=reason, turn=turn, reply_id=reply_id
         )
+        self._session.execute("settle_progress", execution_id=execution_id, turn=turn)
+
+    def progress(self, execution_id: str) -> list[StoredMessage]:
+        return [message_of(row) for row in self._session.rows("progress_of_turn", execution_id=execution_id)]
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
         self._session.execute("answered_by", id=message_id, reply_id=reply_id)
@@ -258,6 +264,9 @@ class SqlConversations:
 
     def in_place(self, address: Address) -> list[Conversation]:
         return [conversation_of(row) for row in self._session.rows("conversations_in_place", **place(address))]
+
+    def last_messages(self) -> dict[str, int]:
+        return {row["agent_id"]: row["at"] for row in self._session.rows("last_messages")}
 
     def next_turn(self, conversation_id: str, now: int) -> int:
         row = self._session.one("next_turn", id=conversation_id, now=now)

@@ -29,7 +29,7 @@ class Mover:
         self._execute("move_bindings")
         self._execute("drop_moved_bindings")
         self._execute("close_doubled_conversations")
-        for query in ("move_conversations", "move_schedules", "move_drafts", "move_observed"):
+        for query in ("move_conversations", "move_schedules", "move_webhooks", "move_drafts", "move_observed"):
             self._execute(query)
 
     def _move_lanes(self, threads: Iterable[str], now: int) -> None:

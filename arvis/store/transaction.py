@@ -18,13 +18,16 @@ from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, S
 from arvis.store.money import SqlClients, SqlSpending
 from arvis.store.pairings import SqlPairings
 from arvis.store.people import SqlLogins, SqlPrincipals, SqlSettings
-from arvis.store.schedules import SqlSchedules
+from arvis.store.projects import SqlProjects
+from arvis.store.schedules import SqlOccurrences, SqlSchedules
 from arvis.store.sending import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
 from arvis.store.session import Session
 from arvis.store.skills import SqlSkills
+from arvis.store.threads import SqlAdditions, SqlThreads
 from arvis.store.timeline import SqlTimeline
 from arvis.store.variables import SqlVariables
 from arvis.store.versions import SqlVersions
+from arvis.store.webhooks import SqlWebhooks
 
 
 class SqlTransaction:
@@ -69,6 +72,11 @@ class SqlTransaction:
         self.places = SqlPlaces(session)
         self.incidents = SqlIncidents(session)
         self.bots = SqlBots(session)
+        self.occurrences = SqlOccurrences(session)
+        self.projects = SqlProjects(session)
+        self.webhooks = SqlWebhooks(session)
+        self.threads = SqlThreads(session)
+        self.additions = SqlAdditions(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -11,6 +11,7 @@ from arvis.domain.markup_grammar import DELEGATE, MEMORY, STATE
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 from arvis.tags.delegation import read_delegation
 from arvis.tags.memory import read_memory, read_state
+from arvis.tags.handover import DESTINATION, handover_of
 from arvis.tags.metadata import attributes_of
 from arvis.tags.wrappers import Wrapper, wrapper_of
 
@@ -33,12 +34,16 @@ class Reply:
 def read(text: str) -> Reply:
     """Of a whole reply, never of anything else: what tools, people or history say is no command."""
     scanned = scan(text)
-    wrapper = wrapper_of(scanned.tags, scanned.visible)
+    attributes, prose = attributes_of(scanned.tags), scanned.visible
+    if (handed := handover_of(scanned.tags)) is not None:
+        attributes = {**attributes, DESTINATION: handed.to}
+        prose = "\n\n".join(filter(None, [prose, handed.text]))
+    wrapper = wrapper_of(scanned.tags, prose)
     return Reply(
-        visible=wrapper.visible if wrapper else scanned.visible,
+        visible=wrapper.visible if wrapper else prose,
         proposals=_proposals(scanned.tags),
         wrapper=wrapper,
-        attributes=attributes_of(scanned.tags),
+        attributes=attributes,
     )
 
 

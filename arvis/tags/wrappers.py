@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from arvis.domain.markup import Tag, visible
-from arvis.domain.markup_grammar import BLOCKED, CONTINUE, DONE
+from arvis.domain.markup_grammar import BLOCKED, CONTINUE, DONE, EXECUTOR_BLOCKED, EXECUTOR_DONE
 
 
 class Status(StrEnum):
@@ -19,7 +19,11 @@ class Status(StrEnum):
     CONTINUE = "continue"
 
 
-_NAMES = {Status.BLOCKED: BLOCKED, Status.DONE: DONE, Status.CONTINUE: CONTINUE}
+_NAMES = {
+    Status.BLOCKED: {BLOCKED, EXECUTOR_BLOCKED},
+    Status.DONE: {DONE, EXECUTOR_DONE},
+    Status.CONTINUE: {CONTINUE},
+}
 
 #: Shown where a wrapper says nothing.
 GOING_ON = "Working on it."
@@ -41,8 +45,8 @@ class Wrapper:
 def wrapper_of(tags: Sequence[Tag], prose: str) -> Wrapper | None:
     """None where the reply holds no wrapper: then it is still in progress, or done if that is the rule of the place.
     `prose` is its visible text without them."""
-    for status, name in _NAMES.items():
-        body = next((tag.body for tag in tags if tag.name == name), None)
+    for status, names in _NAMES.items():
+        body = next((tag.body for tag in tags if tag.name in names), None)
         if body is not None:
             return _read(status, body, prose)
     return None

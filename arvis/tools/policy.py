@@ -16,6 +16,10 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
+#: Tools of the house that write nothing but what an agent keeps for itself or the asker, within limits of their own: no
+#: person is asked unless a rule says so (their modules say why).
+OWN_NOTES = frozenset({"update_project", "schedule"})
+
 
 class Policy:
     """`rules` by the name of a tool, by `server.*`, or by a risk; the nearest counts."""
@@ -29,4 +33,6 @@ class Policy:
         for rule in (name, f"{server}.*" if dot else name, tool.risk.value):
             if rule in self._rules:
                 return self._rules[rule]
-        return Permit.ASK if tool.sensitive else DEFAULTS[tool.risk]
+        if tool.sensitive:
+            return Permit.ASK
+        return Permit.ALWAYS if name in OWN_NOTES else DEFAULTS[tool.risk]

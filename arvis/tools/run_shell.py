@@ -9,9 +9,10 @@ from pydantic import Field
 
 from arvis.domain.errors import ToolError
 from arvis.domain.tools import Risk
-from arvis.ports.sandbox import Finished, Sandbox, Task
+from arvis.ports.sandbox import Sandbox, Task
 from arvis.ports.tool import Caller, Tool, ToolServices
 from arvis.tools.function import FunctionTool
+from arvis.tools.program_output import end_of, output_of
 
 _SHOWN = 4_000
 _LONGEST_COMMAND = 32_768
@@ -41,27 +42,4 @@ async def _run(sandbox: Sandbox, command: str, timeout_ms: int, caller: Caller) 
     except OSError as error:
         raise ToolError("The folder for the command could not be made.", why=str(error.strerror)) from None
     finished = await sandbox.run(Task(["/bin/sh", "-c", command], caller.workspace, timeout=timeout_ms / 1000))
-    return f"{_output(finished)}\n[{_end(finished, timeout_ms)}]"
-
-
-def _output(finished: Finished) -> str:
-    out, err = (data.decode("utf-8", "replace") for data in (finished.stdout, finished.stderr))
-    text = "\n".join(part for part in (out.rstrip("\n"), err.rstrip("\n")) if part)
-    return _shortened("".join(char if char.isprintable() or char in "\n\t" else "�" for char in text))
-
-
-def _shortened(text: str) -> str:
-    """Beginning and end: errors stand at the end, what they are about at the beginning."""
-    if len(text) <= _SHOWN:
-        return text
-    half = _SHOWN // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
-
-
-def _end(finished: Finished, timeout_ms: int) -> str:
-    cut = "; more was written than could be kept" if finished.truncated else ""
-    if finished.timed_out:
-        return f"ended at its time limit of {timeout_ms} ms{cut}"
-    if finished.exit_code < 0:
-        return f"ended by signal {-finished.exit_code}{cut}"
-    return f"exit code {finished.exit_code}{cut}"
+    return f"{output_of(finished, _SHOWN)}\n[{end_of(finished, timeout_ms / 1000)}]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import mimetypes
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from pydantic import Field
@@ -29,14 +29,20 @@ def create(services: ToolServices) -> Tool:
         caller: Caller,
     ) -> str:
         """Attach a file from your own folder to your reply. It leaves together with your answer."""
-        data, size = await asyncio.to_thread(read_bytes, caller.workspace, path, _MOST_BYTES)
-        if size > _MOST_BYTES:
-            raise ToolError(f"The file has {size} bytes, and {_MOST_BYTES} can be sent.")
-        if not data:
-            raise ToolError("The file is empty.")
-        name = PurePosixPath(path).name
-        content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        caller.attach(OutgoingFile(name, content_type, len(data), await store.put_blob(data)))
-        return f"{name} ({len(data)} bytes) will be sent with your answer."
+        file = await outgoing_file(store, caller.workspace, path)
+        caller.attach(file)
+        return f"{file.filename} ({file.size} bytes) will be sent with your answer."
 
     return FunctionTool(send_file, risk=Risk.READ)
+
+
+async def outgoing_file(store: Store, workspace: Path, path: str) -> OutgoingFile:
+    """A file of a conversation's folder, ready to be sent. Raises `ToolError`."""
+    data, size = await asyncio.to_thread(read_bytes, workspace, path, _MOST_BYTES)
+    if size > _MOST_BYTES:
+        raise ToolError(f"The file has {size} bytes, and {_MOST_BYTES} can be sent.")
+    if not data:
+        raise ToolError("The file is empty.")
+    name = PurePosixPath(path).name
+    content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return OutgoingFile(name, content_type, len(data), await store.put_blob(data))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.domain.agent_rules import COMPLETIONS, GRAPHS, SLUG
+from arvis.domain.agent_rules import COMPLETIONS, GRAPHS, ON_NEW_MESSAGE, SLUG
 from arvis.domain.agents import Agent, AgentVersion, Binding, Permission
 from arvis.domain.messages import Respond
 from arvis.web.bodies import Fields, unusable
@@ -12,7 +12,13 @@ from arvis.web.schemas import AGENT, INTEGER, STRING, TIME, Schema, array, one_o
 from arvis.web.views import Json, agent_view
 
 _TEXTS = ("slug", "name", "role", "description", "prompt", "graph", "completion")
-_LISTS = {"fallbacks": "fallbacks", "tools": "tools", "allow_users": "allowUsers"}
+_LISTS = {
+    "fallbacks": "fallbacks",
+    "tools": "tools",
+    "allow_users": "allowUsers",
+    "plugins": "plugins",
+    "helpers": "helpers",
+}
 
 BINDING = record(
     {
@@ -35,6 +41,9 @@ _MORE: dict[str, Schema] = {
     "contextTokens": {**optional(INTEGER), "description": "The ceiling of its prompt; null: the model's window."},
     "timezone": optional(STRING),
     "allowUsers": {**array(STRING), "description": "Who may ask it; empty: everybody."},
+    "onNewMessage": {**optional(one_of(ON_NEW_MESSAGE)), "description": "What a message does that comes while it works."},
+    "plugins": {**array(STRING), "description": "What extends its prompts."},
+    "helpers": {**array(STRING), "description": "Slugs of agents to whom it may hand a talk over."},
 }
 _WRITTEN: dict[str, Schema] = {
     "name": STRING,
@@ -70,6 +79,8 @@ def written(fields: Fields) -> Json:
     found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
     found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
     found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
+    if fields.has("onNewMessage"):
+        found["on_new_message"] = fields.text("onNewMessage")
     if fields.has("contextTokens"):
         found["context_tokens"] = fields.whole("contextTokens")
     return found
@@ -112,6 +123,9 @@ def detail_view(agent: Agent, bindings: Sequence[Binding]) -> Json:
         "contextTokens": agent.context_tokens,
         "timezone": agent.timezone,
         "allowUsers": list(agent.allow_users),
+        "onNewMessage": agent.on_new_message,
+        "plugins": list(agent.plugins),
+        "helpers": list(agent.helpers),
         "bindings": [binding_view(binding) for binding in bindings],
     }
 

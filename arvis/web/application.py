@@ -46,7 +46,8 @@ class Counter:
             self._metrics.count_request(request.method, path, response.status_code)
             return response
 
-        return Route(path, serve, methods=sorted(by_method))
+        deep = any(endpoint.deep for endpoint in endpoints)
+        return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
 
     async def _serve(self, endpoint: Endpoint, request: Request) -> Response:
         """Nothing of the body is read before the asker is admitted."""

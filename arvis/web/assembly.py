@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
+from arvis.agents.timetable import Rules as ScheduleRules
 from arvis.web.accounts import AccountRoutes
+from arvis.web.activity import ActivityRoutes
 from arvis.web.agents import AgentRoutes
 from arvis.web.application import Counter, build_application
 from arvis.web.assets import Page
@@ -20,9 +22,11 @@ from arvis.web.compactions import CompactionRoutes
 from arvis.web.deliveries import DeliveryRoutes
 from arvis.web.drafts import Intake
 from arvis.web.endpoints import Endpoint
+from arvis.web.executions import ExecutionRoutes
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter
 from arvis.web.guards import AnswerHeaders, Guard, known_hosts, origin_of
+from arvis.web.hook_calls import HookCalls
 from arvis.web.hooks import HookRoutes
 from arvis.web.identity import OWNER_ID, PLATFORM
 from arvis.web.jobs import JobRoutes
@@ -35,17 +39,20 @@ from arvis.web.memory import MemoryRoutes
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
 from arvis.web.people import PeopleRoutes
+from arvis.web.projects import ProjectRoutes
 from arvis.web.readiness import ReadinessProbe
 from arvis.web.schedules import ScheduleRoutes
 from arvis.web.sessions import Sessions
 from arvis.web.skills import SkillRoutes
 from arvis.web.socket import SocketRoute
+from arvis.web.speech import Listening
 from arvis.web.statuses import StatusBoard
 from arvis.web.surroundings import Surroundings
 from arvis.web.system import SystemRoutes
 from arvis.web.usage import UsageRoutes
 from arvis.web.variables import VariableRoutes
 from arvis.web.waits import WaitRoutes
+from arvis.web.webhooks import WebhookRoutes
 
 
 class Assembly:
@@ -103,6 +110,7 @@ class Assembly:
         insights, operations = self._around.insights, self._around.operations
         return [
             *JobRoutes(insights=insights, operations=operations).endpoints(),
+            *ExecutionRoutes(insights=insights, operations=operations).endpoints(),
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *self._agents().endpoints(),
             *CatalogRoutes(insights=insights).endpoints(),
@@ -111,20 +119,51 @@ class Assembly:
             *self._money(),
             *AccountRoutes(insights=insights, desk=self._around.accounts, clock=self._around.clock).endpoints(),
             *BotRoutes(desk=self._around.bots).endpoints(),
-            *HookRoutes(connector_of=self._around.bot_connector, inbox=self._around.inbox).endpoints(),
+            *self._hooks(),
             *self._variables().endpoints(),
             *self._memory().endpoints(),
             *CompactionRoutes(insights=insights, store=self._around.store, clock=self._around.clock).endpoints(),
             *self._schedules().endpoints(),
+            *self._projects(),
             *SkillRoutes(importer=self._around.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
         ]
 
     def _schedules(self) -> ScheduleRoutes:
         around = self._around
-        return ScheduleRoutes(
-            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, zone=around.zone
+        bounds = around.limits
+        rules = ScheduleRules(
+            zone=around.zone,
+            crons_per_agent=bounds.crons_per_agent,
+            heartbeats_per_agent=bounds.heartbeats_per_agent,
+            reminders_per_person=bounds.reminders_per_person,
         )
+        return ScheduleRoutes(
+            insights=around.insights,
+            store=around.store,
+            gate=self._gate,
+            bus=around.bus,
+            clock=around.clock,
+            rules=rules,
+        )
+
+    def _hooks(self) -> list[Endpoint]:
+        around = self._around
+        calls = HookCalls(store=around.store, secrets=around.secrets, clock=around.clock, room=around.room)
+        webhooks = WebhookRoutes(
+            insights=around.insights,
+            store=around.store,
+            gate=self._gate,
+            secrets=around.secrets,
+            clock=around.clock,
+        )
+        door = HookRoutes(connector_of=around.bot_connector, inbox=around.inbox, calls=calls)
+        return [*door.endpoints(), *webhooks.endpoints()]
+
+    def _projects(self) -> list[Endpoint]:
+        around = self._around
+        projects = ProjectRoutes(insights=around.insights, store=around.store, gate=self._gate, clock=around.clock)
+        return [*projects.endpoints(), *ActivityRoutes(store=around.store, clock=around.clock).endpoints()]
 
     def _people(self) -> PeopleRoutes:
         around = self._around
@@ -187,6 +226,7 @@ class Assembly:
             insights=around.insights,
             connector=self.connector,
             patience=around.patience,
+            listening=Listening(intake=self.intake, clock=around.clock, rules=around.speech, thoughts=around.thoughts),
         )
 
     def _application(self) -> ASGIApp:

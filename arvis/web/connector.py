@@ -11,7 +11,15 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from arvis.domain.errors import StoreError, TooMany
-from arvis.domain.events import DeliveryAdded, Delta, NoticesMissed, SessionEnded, StatusChanged, TypingRequested
+from arvis.domain.events import (
+    DeliveryAdded,
+    Delta,
+    GraphCompleted,
+    NoticesMissed,
+    SessionEnded,
+    StatusChanged,
+    TypingRequested,
+)
 from arvis.domain.messages import Address, Delivery
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.bus import Bus
@@ -99,6 +107,7 @@ class WebConnector:
             bus.subscribe(TypingRequested, self._typing_requested),
             bus.subscribe(Delta, self._delta),
             bus.subscribe(StatusChanged, self._status_changed),
+            bus.subscribe(GraphCompleted, self._graph_completed),
             bus.subscribe(DeliveryAdded, self._delivery_added),
             bus.subscribe(SessionEnded, self._session_ended),
             bus.subscribe(NoticesMissed, self._notices_missed),
@@ -121,6 +130,19 @@ class WebConnector:
         if event.address in self._rooms:
             change = {"type": "status", "messageId": event.message_id, "status": event.status}
             self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+
+    def _graph_completed(self, event: GraphCompleted) -> None:
+        if event.address in self._rooms:
+            told = {
+                "type": "transfer_data",
+                "content": "graph_execution_complete",
+                "messageId": event.message_id,
+                "graph": event.graph,
+                "stopReason": event.stop_reason,
+                "waitingForUser": event.waiting_for_user,
+                "threadId": event.thread_id,
+            }
+            self._push(event.address, frame(told))
 
     def _delivery_added(self, event: DeliveryAdded) -> None:
         for client in self._rooms.get(event.address, ()):

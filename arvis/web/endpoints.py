@@ -97,7 +97,7 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
-    the shapes of those parts of the path that are no ids."""
+    the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes."""
 
     method: str
     path: str
@@ -109,6 +109,7 @@ class Endpoint:
     query: Mapping[str, Schema] = field(default_factory=dict)
     large: bool = False
     names: Mapping[str, Schema] = field(default_factory=dict)
+    deep: bool = False
 
 
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -27,6 +27,7 @@ from arvis.web.greeting import Greeter, Greeting
 from arvis.web.identity import SEND, Identity
 from arvis.web.patience import Patience
 from arvis.web.sessions import Sessions
+from arvis.web.speech import Listening
 from arvis.web.views import delivery_frame
 
 #: Deliveries that one look at the database brings. Each may be as long as `limits.reply_bytes`, and a client that does
@@ -50,6 +51,7 @@ class SocketRoute:
         insights: Insights,
         connector: WebConnector,
         patience: Patience,
+        listening: Listening,
     ) -> None:
         self._gate = gate
         self._greeter = greeter
@@ -59,6 +61,7 @@ class SocketRoute:
         self._insights = insights
         self._connector = connector
         self._patience = patience
+        self._listening = listening
         self._handlers: Mapping[str, _Handler] = {
             "message": self._message,
             "click": self._click,
@@ -116,6 +119,7 @@ class SocketRoute:
             client.hang_up(GOING_AWAY, "the connection ended")
             reader.cancel()
             await asyncio.gather(reader, writer, return_exceptions=True)
+            await self._listening.leave(client)
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
         """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
@@ -215,8 +219,9 @@ class SocketRoute:
     async def _ping(self, client: Client, _: Fields) -> None:
         client.push(frame({"type": "pong"}))
 
-    async def _speech(self, _: Client, __: Fields) -> None:
-        raise Unprocessable("Speech is not enabled.", fix="Send a `message` instead.", code="speech_not_enabled")
+    async def _speech(self, client: Client, fields: Fields) -> None:
+        self._gate.admit(client.identity, SEND)
+        await self._listening.hear(client, fields)
 
     async def _auth_again(self, _: Client, __: Fields) -> None:
         raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")

@@ -19,6 +19,7 @@ from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
 from arvis.runner.desk import AccountDesk
 from arvis.skills.importing import Importer
+from arvis.speech import Rules, Thoughts, known_thoughts
 from arvis.web.connector import WebConnector
 from arvis.web.patience import Patience
 
@@ -31,7 +32,8 @@ class Surroundings:
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
     whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
     is on, by platform and name; `room` whether the disk has some for new work; `skills` brings skills in; days and months of
-    reports are those of `zone`; `all_owners` is the whole of the configuration's `owners`."""
+    reports are those of `zone`; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
+    speak."""
 
     config: Web
     limits: Limits
@@ -58,6 +60,8 @@ class Surroundings:
     patience: Patience = field(default_factory=Patience)
     zone: str = "UTC"
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
+    speech: Rules = field(default_factory=Rules)
+    thoughts: Thoughts = field(default_factory=known_thoughts)
 
     @property
     def over_tls(self) -> bool:

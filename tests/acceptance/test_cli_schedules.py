@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -55,4 +56,32 @@ def test_wrong_use_is_explained(daemon: Daemon) -> None:
     assert daemon.arvis("schedules", "create", "helper", "@daily", "--to", "hall", "--prompt", "x").returncode == 2
     assert daemon.arvis("schedules", "update", "x").returncode == 2
     assert daemon.arvis("schedules", "show", "none").returncode == 1
-    assert "runs once the scheduler" in " ".join(out(daemon, "schedules", "create", "--help").split())
+    create = ("schedules", "create", "helper", "@daily", "--to", "web:hall", "--prompt", "x")
+    assert daemon.arvis(*create, "--grace", "soon").returncode == 2
+    assert daemon.arvis(*create, "--max-cycles", "11").returncode == 2
+    graph = daemon.arvis(*create, "--graph", "wish")
+    assert (graph.returncode, "planning" in graph.stderr) == (1, True)
+
+
+def test_it_is_run_paused_and_told_of(daemon: Daemon) -> None:
+    create = ("schedules", "create", "helper", "@daily", "--to", "web:hall", "--prompt", "Say hello.", "--grace", "6h")
+    made = told(daemon, *create, "--graph", "general", "--thread", "t1", "--name", "hello")
+    assert (made["grace"], made["graph"], made["thread"], made["madeBy"]) == (6 * 3_600_000, "agent", "t1", "api")
+    schedule = made["id"]
+    assert told(daemon, "schedules", "update", schedule, "--grace", "none", "--thread", "")["grace"] is None
+    assert out(daemon, "schedules", "history", schedule) == "It has not run yet.\n"
+    assert "is switched off" in out(daemon, "schedules", "pause", schedule)
+    assert [each["id"] for each in told(daemon, "schedules", "list", "--off")["items"]] == [schedule]
+    assert told(daemon, "schedules", "list", "--made-by", "tool")["items"] == []
+    assert "It has begun" in out(daemon, "schedules", "run", schedule)
+    until(lambda: told(daemon, "schedules", "history", schedule)["items"][0]["endedAt"])
+    assert "manual  done" in out(daemon, "schedules", "history", schedule)
+    assert "is switched on" in out(daemon, "schedules", "resume", schedule)
+
+
+def until(check: Callable[[], object]) -> None:
+    """Commands tell of what is, not of what changes: asked until they tell it."""
+    deadline = time.monotonic() + 20
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from arvis.agents.webhooks import add_webhook
 from arvis.domain.accounts import AccountStatus, StoredAccount, Variable
+from arvis.domain.agents import Agent
+from arvis.domain.webhooks import Preset, Webhook
 from arvis.ports.store import Transaction
 from arvis.process.secrets import SealedBox, secrets_key_file
 from tests.acceptance.clinic import Patient, now
@@ -66,6 +69,21 @@ def test_what_is_sealed_opens_or_is_named(patient: Patient) -> None:
     secrets_key_file(patient.data).unlink()
     assert "no key here" in patient.examined()["stored_secrets"].why
     assert not secrets_key_file(patient.data).exists(), "looking makes none"
+
+
+def test_the_secret_of_a_web_hook_counts_as_well(patient: Patient) -> None:
+    def make(tx: Transaction) -> None:
+        tx.agents.add(Agent(id="a1", slug="helper", name="Helper"), now())
+        wanted = Webhook(
+            id="", path="/ci", name="", agent_id="a1", preset=Preset.PLAIN, template="x", platform="web",
+            connector="", channel="hall", thread="", secret="v1.00000000.AAAA", secret_end="AAAA", enabled=True,
+            principal_id=None, last_triggered=None, trigger_count=0, created_at=0, updated_at=0,
+        )  # fmt: skip
+        add_webhook(tx, wanted, now())
+
+    patient.write(make)
+    found = patient.examined()["stored_secrets"]
+    assert (found.status, found.what) == ("fail", "Cannot be opened: the secret of the web hook /ci")
 
 
 def test_a_key_that_others_may_read(patient: Patient) -> None:

@@ -41,6 +41,7 @@ COLD = {
     "count_live_jobs": "the metrics page; live jobs and failures only",
     "oldest_ready": "the metrics page; one row for each lane that waits",
     "list_jobs": "a page of the dashboard, on the reading side",
+    "last_messages": "a page of the dashboard; a row for each conversation",
     "list_audit": "a page of the dashboard, on the reading side",
     "list_waits": "a page of the dashboard, on the reading side",
     "list_conversations": "a page of the dashboard, on the reading side",
@@ -73,11 +74,14 @@ COLD = {
     "all_calibrations": "a row for each model that ever answered",
     "all_rests": "a row for each account and model that ever refused",
     "list_schedules": "a page of the dashboard, on the reading side",
+    "list_webhooks": "a page of the dashboard, on the reading side",
     "schedules_of_kind": "a few hundred rows, for lists",
+    "orphaned_occurrences": "what runs for schedules, one row each at most",
     "all_skills": "a few hundred rows, when one of them changed",
     "skill_stamps": "a few hundred rows, every few seconds at most",
     "threads_of_conversations": "once when a channel becomes another one",
     "move_schedules": "once when a channel becomes another one",
+    "move_webhooks": "once when a channel becomes another one",
     "move_drafts": "once when a channel becomes another one",
     "facts_in_scope": "once when a channel becomes another one",
     "move_facts": "once when a channel becomes another one",
@@ -99,6 +103,7 @@ SMALL_SORTS = {
     "cursors_of": "the positions of one execution",
     "waits_of": "the questions of one execution",
     "live_of_execution": "the live jobs of one execution",
+    "running_work": "what runs: as many rows as there are slots",
     "jobs_of_execution": "the jobs of one execution",
     "attachments_of_turn": "the files of one turn",
     "open_waits_in_lane": "the open questions of one conversation",
@@ -118,8 +123,8 @@ SMALL_SORTS = {
 }
 
 #: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run, drafts
-#: that are shown.
-SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open"
+#: that are shown, projects that are worked on, times of schedules that run.
+SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|occurrences_running"
 
 SCAN = re.compile(
     r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest)"

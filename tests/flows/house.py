@@ -30,6 +30,7 @@ from arvis.graph.engine import Engine
 from arvis.inbox import Door, InboxRules
 from arvis.message_flow import MessageFlow
 from arvis.operations import StoreOperations
+from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.connector import Connector
 from arvis.ports.inbox import Received
 from arvis.ports.insights import Insights, MessageTimeline
@@ -95,11 +96,12 @@ class House:
         models: Models | None,
         connector: RecordingConnector | None,
         senses: Senses,
+        plugins: Plugins,
     ) -> None:
         self.senses = senses
+        self.plugins = plugins
         self.store = store
-        self._limits = limits
-        self._prices = prices
+        self._limits, self._prices = limits, prices
         self.full = False
         self.insights = insights
         self.clock = MovableClock()
@@ -110,6 +112,7 @@ class House:
         self._models = models or Models({"scripted": self.provider}, [scripted])
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
+        self.handlers: dict[JobKind, Handler] = {}  # instead of the flow, from the next restart on
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
         self.connectors: dict[tuple[str, str], Connector] = {(PLATFORM, BOT): self.connector}
@@ -122,7 +125,7 @@ class House:
             self.bus.subscribe(kind, self._listen)
         self._patient = PatientStore(store=store, clock=self.clock)
         self.flow = self._flow(graphs)
-        self.inbox = self._inbox()
+        self.inbox = self.inbox_with(InboxRules(commands=plugins.hints))
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
         self._workers = workers
         self._lease_seconds = lease_seconds
@@ -165,6 +168,7 @@ class House:
             new_id=self.new_id,
             files=file_rules(self.senses, self.connectors),
             speaker=self.senses.speaker,
+            plugins=self.plugins,
         )
         engine = Engine(
             store=self._patient,
@@ -175,14 +179,14 @@ class House:
         )
         return MessageFlow(store=self.store, engine=engine, bus=self.bus, clock=self.clock)
 
-    def _inbox(self) -> Door:
+    def inbox_with(self, rules: InboxRules) -> Door:
         return Door(
             admit=self._admit,
             store=self.store,
             router=Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}}),
             bus=self.bus,
             clock=self.clock,
-            rules=InboxRules(),
+            rules=rules,
             new_code=lambda: new_code(secrets.randbits),
         )
 
@@ -198,17 +202,13 @@ class House:
             lateness=self.lateness,
             release=self._release,
         )
-        handlers: dict[JobKind, Handler] = {
-            JobKind.MESSAGE: self.flow,
-            JobKind.ADVANCE: self.flow,
-            JobKind.COMPACT: self.flow,
-            JobKind.DELIVER: deliverer,
-        }
+        flow_kinds = set(JobKind) - {JobKind.DELIVER}
+        handlers: dict[JobKind, Handler] = {**dict.fromkeys(flow_kinds, self.flow), JobKind.DELIVER: deliverer}
         return Queue(
             store=self.store,
             clock=self.clock,
             policy=RetryPolicy(3, UNIT_SECONDS * 1000, lambda: 0.0),
-            handlers=handlers,
+            handlers={**handlers, **self.handlers},
             expire=lifecycle.expire,
             workers=self._workers,
             delivery_workers=2,
@@ -357,6 +357,7 @@ async def open_house(
     connector: RecordingConnector | None = None,
     transcriber: Transcriber | None = None,
     speaker: Speaker | None = None,
+    plugins: Plugins | None = None,
 ) -> AsyncIterator[House]:
     clock = SystemClock()
     await asyncio.to_thread(bring_up_to_date, database, clock.now())
@@ -374,6 +375,7 @@ async def open_house(
             models=models,
             connector=connector,
             senses=Senses(database.folder / "sessions", transcriber, speaker),
+            plugins=plugins or NoPlugins(),
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

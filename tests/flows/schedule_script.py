@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arvis.domain.projects import Project, ProjectStatus
 from arvis.domain.schedules import Schedule, ScheduleKind
 from arvis.ports.pages import Page
 
@@ -10,4 +11,9 @@ class NoSchedules:
     async def schedules(
         self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
     ) -> Page[Schedule]:
+        return Page((), None)
+
+    async def projects(
+        self, *, agent: str | None, status: ProjectStatus | None, limit: int, cursor: str | None
+    ) -> Page[Project]:
         return Page((), None)

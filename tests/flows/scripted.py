@@ -16,7 +16,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Risk, ToolCall, ToolSpec
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
-from arvis.ports.tool import Caller
+from arvis.ports.tool import Caller, Tool
 
 PLATFORM, BOT = "chat", "main"
 #: Nothing here takes long unless it is broken.
@@ -148,7 +148,7 @@ class ScriptedTool:
 
 class ScriptedTools:
     """A `ToolSource`: `look` reads, `dig` may be repeated, `pay` may not, `rm` is for people to allow, `vault` holds secrets.
-    `gone` names what is out of reach just now."""
+    `gone` names what is out of reach just now, `more` is what a test adds."""
 
     def __init__(self) -> None:
         self.look = ScriptedTool("look")
@@ -157,12 +157,13 @@ class ScriptedTools:
         self.rm = ScriptedTool("rm", risk=Risk.EXEC, repeatable=False)
         self.vault = ScriptedTool("vault", sensitive=True)
         self.gone: set[str] = set()
+        self.more: list[Tool] = []
 
-    async def find(self, names: Sequence[str]) -> Sequence[ScriptedTool]:
+    async def find(self, names: Sequence[str]) -> Sequence[Tool]:
         return [tool for tool in await self.all() if tool.spec.name in names and tool.spec.name not in self.gone]
 
-    async def all(self) -> Sequence[ScriptedTool]:
-        return [self.look, self.dig, self.pay, self.rm, self.vault]
+    async def all(self) -> Sequence[Tool]:
+        return [self.look, self.dig, self.pay, self.rm, self.vault, *self.more]
 
 
 class PlainBox:

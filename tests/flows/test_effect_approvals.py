@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from arvis.agents.answers import approvers_of
 from arvis.bus import EventBus
 from arvis.domain.agents import AgentStatus
 from arvis.domain.effects import EffectKind, Outcome, Proposal
@@ -46,7 +47,7 @@ class Room:
         self._engine = Engine(
             store=store, graphs={graph.name: graph}, clock=self.clock, bus=EventBus(), new_id=id_maker()
         )
-        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock, approvers=approvers)
+        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock, approvers=approvers_of(approvers))
 
     async def ask(
         self, *proposals: Proposal, role: PrincipalRole = OWNER, taint: Taint = TAINTED, helper: bool = False

@@ -16,7 +16,7 @@ from arvis.domain.effects import EffectKind, EffectResult, Outcome, Proposal
 from arvis.domain.errors import Conflict, NotFound, Unprocessable, UsageError
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address, Principal, PrincipalRole
-from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.taint import CLEAN
 from arvis.effects.schedules import apply_schedule
 from arvis.effects.situation import Situation
@@ -80,6 +80,17 @@ async def test_a_cron_is_made_and_the_next_five_times_are_told(house: Store) -> 
     assert (made.kind, made.agent_id, made.principal_id, made.missed) == (ScheduleKind.CRON, "a", "ann", Missed.ONCE)
     assert (made.platform, made.connector, made.channel) == ("telegram", "main", "-100")
     assert made.next_run == NOW + 23 * 60 * MINUTE
+
+
+async def test_what_a_tag_makes_is_marked_and_answers_in_the_thread_of_the_talk(house: Store) -> None:
+    here = replace(situation(), address=replace(HERE, thread="t1"))
+    for fields in ({}, {"channel": "-100"}, {"channel": "5"}):
+        proposal = Proposal(
+            1, EffectKind.CREATE_CRON, "", {"agent": "helper", "schedule": "@daily", "prompt": "x", **fields}
+        )
+        await house.write(apply_schedule, proposal, here, NOW)
+    assert [made.thread for made in await kept(house)] == ["t1", "t1", ""]
+    assert {made.made_by for made in await kept(house)} == {MadeBy.TAG}
 
 
 async def test_the_zone_is_its_own_else_the_agents_else_the_daemons(house: Store) -> None:

@@ -32,7 +32,9 @@ class Pages:
         self.pages = pages
         self.asked: list[tuple[str, int, float]] = []
 
-    async def fetch(self, url: str, *, max_bytes: int = 0, timeout: float = 0) -> Fetched:
+    async def fetch(
+        self, url: str, *, max_bytes: int = 0, timeout: float = 0, headers: Mapping[str, str] | None = None
+    ) -> Fetched:
         self.asked.append((url, max_bytes, timeout))
         if url not in self.pages:
             raise FetchFailed("Nobody answers there.")

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from arvis.agents import occasions
 from arvis.calendar import for_people
 from arvis.domain.agents import Agent
+from arvis.domain.events import SchedulesChanged
+from arvis.domain.schedules import OccurrenceStatus
 from arvis.ports.store import Transaction
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
@@ -50,6 +53,8 @@ async def test_a_schedule_is_made_with_its_next_five_times(site: Site) -> None:
     assert answer["nextRuns"] == sorted(set(answer["nextRuns"]))
     assert answer["nextRuns"][0] == answer["nextRun"] > site.clock.now()
     fields = ("kind", "agent", "channelId", "missed", "enabled", "script", "lastRun", "connector")
+    later = ("thread", "grace", "graph", "maxCycles", "madeBy", "failures", "restsUntil")
+    assert [answer[name] for name in later] == ["", None, None, 1, "api", 0, None]
     assert {name: answer[name] for name in fields} == {
         "kind": "cron", "agent": "helper", "channelId": "1234567890123456789", "missed": "once", "enabled": True,
         "script": None, "lastRun": None, "connector": "",
@@ -69,11 +74,13 @@ async def test_schedules_are_listed_filtered_and_paged(site: Site) -> None:
     assert [item["id"] for item in shown["items"]] == [beat["id"], cron["id"]]
     for query, ids in {
         "kind=cron": [cron["id"]], "agent=other": [beat["id"]], "agent=a1&kind=heartbeat": [beat["id"]], "agent=x": [],
-        f"cursor={beat['id']}": [cron["id"]],
+        f"cursor={beat['id']}": [cron["id"]], "madeBy=tool": [], "madeBy=api&kind=cron": [cron["id"]], "enabled=false": [],
+        "enabled=true&agent=other": [beat["id"]],
     }.items():  # fmt: skip
         assert [item["id"] for item in (await site.call("GET", f"{ALL}?{query}")).json()["items"]] == ids
     assert (await site.call("GET", f"{ALL}?limit=1")).json()["nextCursor"] == beat["id"]
-    assert (await site.call("GET", f"{ALL}?kind=wish")).status == 422
+    for query in ("kind=wish", "madeBy=wish", "enabled=perhaps"):
+        assert (await site.call("GET", f"{ALL}?{query}")).status == 422
 
 
 async def test_what_is_named_is_changed(site: Site) -> None:
@@ -90,6 +97,56 @@ async def test_what_is_named_is_changed(site: Site) -> None:
     assert (await site.call("DELETE", path)).json() == {"ok": True}
     for method, body in (("GET", None), ("PATCH", {"name": "x"}), ("DELETE", None)):
         assert (await site.call(method, path, json=body)).status == 404
+
+
+async def test_how_it_works_is_chosen_and_taken_back(site: Site) -> None:
+    chosen = {"graph": "overlord", "maxCycles": 5, "grace": 60_000, "thread": "t1", "missed": "all"}
+    before = await made(site, kind="heartbeat", schedule="every 5 m", **chosen)
+    assert {name: before[name] for name in chosen} == {**chosen, "graph": "heartbeat"}
+    path = f"{ALL}/{before['id']}"
+    for graph, kept in (("general", "agent"), ("planning", "planning"), ("code", "code"), ("converse", "converse")):
+        assert (await site.call("PATCH", path, json={"graph": graph})).json()["graph"] == kept
+    after = (await site.call("PATCH", path, json={"graph": None, "grace": None, "thread": None, "maxCycles": 1})).json()
+    assert (after["graph"], after["grace"], after["thread"], after["maxCycles"]) == (None, None, "", 1)
+    row = await site.store.read(lambda tx: tx.schedules.get(before["id"]))
+    assert row is not None
+    assert (row.graph, row.thread, row.missed) == (None, "", "all")
+
+
+async def test_a_schedule_is_run_by_hand_and_its_history_told(site: Site) -> None:
+    path = f"{ALL}/{(await made(site, platform='web', enabled=False))['id']}"
+    assert (await site.call("GET", f"{path}/runs")).json() == {"items": [], "nextCursor": None}
+    begun = await site.call("POST", f"{path}/run", key=OPERATOR_KEY)
+    assert (begun.status, begun.json()["status"], begun.json()["cause"]) == (201, "running", "manual")
+    assert (await site.call("POST", f"{path}/run")).code == "running"
+    row = await site.store.read(lambda tx: tx.occurrences.get(begun.json()["id"]))
+    assert row is not None
+    await site.store.write(lambda tx: occasions.end(tx, row, OccurrenceStatus.FAILED, "No.", site.clock.now()))
+    again = (await site.call("POST", f"{path}/run")).json()
+    told = (await site.call("GET", f"{path}/runs")).json()["items"]
+    assert [(run["id"], run["status"], run["report"]) for run in told] == [
+        (again["id"], again["status"], again["report"]), (begun.json()["id"], "failed", "No."),
+    ]  # fmt: skip
+    assert told[1]["executionId"] == begun.json()["executionId"]
+    assert told[1]["endedAt"] >= told[1]["due"]
+    first = (await site.call("GET", f"{path}/runs?limit=1")).json()
+    assert (len(first["items"]), first["nextCursor"]) == (1, told[0]["id"])
+    assert (await site.call("GET", path)).json()["failures"] == 1
+    await site.call("DELETE", path)
+    assert len((await site.call("GET", f"{path}/runs")).json()["items"]) == 2
+    for method, where in (("POST", f"{ALL}/none/run"), ("GET", f"{ALL}/none/runs"), ("POST", f"{path}/run")):
+        assert (await site.call(method, where)).status == 404
+    for method, where in (("POST", f"{path}/run"), ("GET", f"{path}/runs")):
+        assert (await site.call(method, where, key=VIEWER_KEY)).status == 403
+
+
+async def test_the_scheduler_hears_of_a_change(site: Site) -> None:
+    heard: list[SchedulesChanged] = []
+    site.bus.subscribe(SchedulesChanged, heard.append)
+    path = f"{ALL}/{(await made(site))['id']}"
+    await site.call("PATCH", path, json={"enabled": False})
+    await site.call("POST", f"{path}/undo")
+    assert len(heard) == 3
 
 
 async def test_what_was_done_last_is_undone(site: Site) -> None:
@@ -118,8 +175,10 @@ UNUSABLE: list[tuple[dict[str, Any], int]] = [
     ({"schedule": "soon"}, 422), ({"schedule": None}, 422), ({"schedule": "every 10s"}, 422), ({"agent": None}, 422),
     ({"agent": "nobody"}, 404), ({"kind": "wish"}, 422), ({"kind": None}, 422), ({"prompt": None}, 422),
     ({"prompt": "x" * 9_000}, 422), ({"platform": ""}, 422), ({"channelId": None}, 422), ({"missed": "x"}, 422),
+    ({"maxCycles": 0}, 422), ({"maxCycles": 11}, 422), ({"grace": -1}, 422), ({"thread": "a\nb"}, 422),
+    ({"graph": ""}, 422), ({"kind": "heartbeat", "script": {**SCRIPT, "headers": {"Host": "x"}}}, 422),
     ({"script": SCRIPT}, 422), ({"kind": "heartbeat", "script": {"type": "x"}}, 422), ({"enabled": "yes"}, 422),
-    ({"graph": "code"}, 422), ({"timezone": "Mars/Olympus"}, 422), ({"name": "a\nb"}, 422), ({"script": "x"}, 422),
+    ({"graph": "wish"}, 422), ({"timezone": "Mars/Olympus"}, 422), ({"name": "a\nb"}, 422), ({"script": "x"}, 422),
 ]  # fmt: skip
 
 

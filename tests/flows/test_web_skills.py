@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,9 @@ KNOTS = "---\nslug: knots\nname: Knots\ntriggers: {keywords: [Rope], patterns: [
 
 
 class OnePage:
-    async def fetch(self, url: str, *, max_bytes: int = 0, timeout: float = 0) -> Fetched:
+    async def fetch(
+        self, url: str, *, max_bytes: int = 0, timeout: float = 0, headers: Mapping[str, str] | None = None
+    ) -> Fetched:
         if url != PAGE:
             raise FetchRefused("That is no public address.")
         return Fetched(url, 200, "text/markdown", None, KNOTS.encode(), truncated=False)

@@ -31,10 +31,12 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.pages import Page
 from tests.flows.audit_script import NoChanges
 from tests.flows.compaction_script import NoCompactions
+from tests.flows.execution_script import GivenExecutions
 from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
 from tests.flows.people_script import NoPeople
 from tests.flows.schedule_script import NoSchedules
+from tests.flows.webhook_script import NoWebhooks
 from tests.platforms.recording_inbox import RecordingInbox
 
 NOW = 1_700_000_000_000
@@ -78,7 +80,7 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges, NoPeople):
+class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges, NoPeople, NoWebhooks, GivenExecutions):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:
@@ -211,6 +213,12 @@ class ScriptedOperations:
     def __init__(self, insights: ScriptedInsights) -> None:
         self._insights = insights
         self.answers: list[tuple[str, WaitAnswer, Principal]] = []
+        self.ended: list[str] = []
+
+    async def cancel_execution(self, execution_id: str) -> None:
+        if await self._insights.execution(execution_id) is None:
+            raise NotFound(f"There is no execution {execution_id}")
+        self.ended.append(execution_id)
 
     async def retry_job(self, job_id: str) -> None:
         self._move(job_id, {JobStatus.FAILED, JobStatus.CANCELLED}, JobStatus.PENDING)

@@ -39,6 +39,7 @@ from arvis.runner.book import AccountBook
 from arvis.runner.desk import AccountDesk
 from arvis.skills.importing import Importer
 from arvis.skills.shelf import SkillShelf
+from arvis.speech import Rules
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
@@ -217,6 +218,7 @@ async def running_site(
     fetcher: Fetcher | None = None,
     configured: Sequence[ConnectorEntry] = (),
     maker: ConnectorMaker | None = None,
+    speech: Rules | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -245,7 +247,7 @@ async def running_site(
             operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), accounts=desk,
             secrets=box, store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
-            skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)},
+            skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),
         )  # fmt: skip
         server = WebServer(around=around)
         await server.start()

@@ -180,6 +180,7 @@ def test_a_bad_variable_is_named(variable: str, value: str, expected: list[str])
         ("scheduler: {timezone: Mars/Olympus}", ["`scheduler.timezone`", "Europe/Berlin"]),
         ("language: no", ["`language`", "quotes"]),
         ("speech: {engine: command}", ["`speech`", "command"]),
+        ("speech: {buffer: {pause_seconds: 9}}", ["`speech.buffer`", "silence_seconds"]),
         ("agents: [{slug: Big Name, name: x}]", ["`agents[0].slug`", "lower-case"]),
         ("agents: [{slug: a, name: x}, {slug: a, name: y}]", ["`agents`", "slug a"]),
         ("agents: [{slug: drop, name: x}]", ["`agents[0].slug`", "Take another slug."]),

@@ -26,10 +26,14 @@ def test_neighbours_of_one_role_are_joined() -> None:
 
 
 def test_a_prompt_begins_with_a_person() -> None:
-    history = [line(Role.ASSISTANT, "an answer whose question is gone"), line(Role.USER, "question")]
+    history = [line(Role.ASSISTANT, "what nobody asked for"), line(Role.USER, "question")]
     prompt = compose(ingredients(history=history))
-    assert spoken(prompt) == ["user: question\n\nnow"]
-    assert prompt.left_out == 1
+    assert spoken(prompt) == [
+        "user: [You said this unasked:]",
+        "assistant: what nobody asked for",
+        "user: question\n\nnow",
+    ]
+    assert prompt.left_out == 0
 
 
 def test_the_day_stands_where_it_changes() -> None:
@@ -97,7 +101,7 @@ def test_in_a_group_everybody_has_a_name_that_nobody_can_take() -> None:
         ({"recall": FULL}, {Label.PEOPLE, Label.TOOLS}),
         ({"summaries": [summary("s", taint=frozenset({Label.AGENTS}))]}, {Label.AGENTS}),
         ({"history": [line(Role.USER, "x" * 4_000, by="bob")], "budget": SMALL}, CLEAN),
-        ({"history": [line(Role.ASSISTANT, "cut", taint=frozenset({Label.TOOLS}))]}, CLEAN),
+        ({"history": [line(Role.ASSISTANT, "unasked", taint=frozenset({Label.TOOLS}))]}, {Label.TOOLS}),
         ({"recall": FULL, "current": [current("x" * 100_000)]}, CLEAN),
     ],
 )

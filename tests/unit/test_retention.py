@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arvis.context.retention import Addition, Item, Kept, clean, display_copy, in_history, persistent_copy
-from arvis.domain.messages import Role
-from tests.context_kit import line
+from arvis.context.retention import Kept, clean, display_copy, persistent_copy
+from arvis.domain.plugins import Addition, Item
 
 A = Item(("A",), shown=True, keep=3)
 B = Item(("B",), shown=False, keep=True)
@@ -57,13 +56,11 @@ def test_a_message_without_additions_has_no_policy() -> None:
     assert persistent_copy(["a", "b"], []) == Kept(("a", "b"))
 
 
-def test_it_is_kept_as_plain_json_and_read_as_a_message() -> None:
+def test_it_is_kept_as_plain_json() -> None:
     kept = persistent_copy(["user "], [Addition("head ", (A,))])
     assert Kept.from_json(kept.to_json()) == kept
     assert Kept.from_json(Kept(("x",)).to_json()) == Kept(("x",))
-    message = in_history(line(Role.USER, "user"), kept)
-    assert (message.role, message.content) == (Role.USER, "user head A\n")
-    assert message.tokens > 0
+    assert (kept.text, kept.added) == ("user head A\n", "head A\n")
 
 
 _ITEMS = st.builds(

@@ -376,3 +376,19 @@ async def test_an_excepted_host_may_redirect_only_to_what_is_allowed() -> None:
     async with listening(server.talk) as port, open_fetcher(allow=[f"127.0.0.1:{port}"]) as fetcher:
         with pytest.raises(FetchRefused):
             await fetcher.fetch(f"http://127.0.0.1:{port}/")
+
+
+async def test_headers_go_to_the_host_that_was_named_and_to_no_other() -> None:
+    away = b"HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n"
+    answers = {"/": away % b"/here", "/here": away % b"http://other.example/there", "/there": body(b"x")}
+    async with web(answers) as site:
+        headers = {"authorization": "Bearer key", "accept": "application/json", "Accept-Encoding": "br"}
+        await site.fetcher.fetch("http://example.com/", headers=headers)
+        first, second, third = (request.decode().lower() for request in site.server.requests)
+    for request in (first, second):
+        assert "authorization: bearer key\r\n" in request
+        assert request.count("accept: ") == 1
+        assert "accept: application/json\r\n" in request
+        assert "accept-encoding: br\r\n" not in request
+    assert "authorization" not in third
+    assert "application/json\r\n" not in third

@@ -9,9 +9,13 @@ from arvis.cli.checks.findings import Check, Group, Verdict, ok, warn
 from arvis.cli.checks.scene import Scene
 from arvis.domain.tools import Risk
 from arvis.process.sandbox import Bubblewrap
+from arvis.tools.code import CODE_EXECUTION
 
 #: Tools that run programs.
-_PROGRAMS = frozenset({"run_shell"})
+_PROGRAMS = frozenset({"run_shell", CODE_EXECUTION})
+
+#: What agents of graph `code` have besides what packages offer.
+_HOUSE = frozenset({CODE_EXECUTION})
 
 
 def check_tool_names(scene: Scene) -> Verdict | None:
@@ -19,7 +23,7 @@ def check_tool_names(scene: Scene) -> Verdict | None:
     named = {tool: agent.slug for agent in scene.config.agents for tool in agent.tools}
     if not named:
         return None
-    known = {point.name for point in entry_points(group="arvis.tools")}
+    known = {point.name for point in entry_points(group="arvis.tools")} | _HOUSE
     servers = {server.name for server in scene.config.mcp.servers}
     missing = [tool for tool in named if tool not in known and tool.partition(".")[0] not in servers]
     if missing:
@@ -34,7 +38,7 @@ def check_tool_policy(scene: Scene) -> Verdict | None:
     if not rules:
         return None
     risks = {str(risk) for risk in Risk}
-    tools = {point.name for point in entry_points(group="arvis.tools")}
+    tools = {point.name for point in entry_points(group="arvis.tools")} | _HOUSE
     servers = {server.name for server in scene.config.mcp.servers}
     strange = [name for name in rules if name not in risks | tools and name.partition(".")[0] not in servers]
     if strange:
@@ -50,7 +54,7 @@ def check_sandbox(scene: Scene) -> Verdict | None:
     refusal = asyncio.run(Bubblewrap().refusal())
     if refusal is not None:
         return warn(
-            "Agents cannot run programs here", refusal, "Install bubblewrap, or take `run_shell` from the agents."
+            "Agents cannot run programs here", refusal, "Install bubblewrap, or take run_shell and code_execution from them."
         )
     return ok("Programs of agents run in a sandbox")
 

@@ -9,6 +9,13 @@ INSERT INTO executions (
 -- name: get_execution
 SELECT * FROM executions WHERE id = :id;
 
+-- name: list_executions
+SELECT * FROM executions
+WHERE id < :before
+    AND (CAST(:graph AS TEXT) IS NULL OR graph = :graph)
+    AND (CAST(:status AS TEXT) IS NULL OR status = :status)
+ORDER BY id DESC LIMIT :limit;
+
 -- name: save_execution
 UPDATE executions
 SET version = :version, state = :state, status = :status, result = :result, steps = :steps, error = :error,
@@ -58,9 +65,9 @@ WHERE waits.execution_id = :execution_id
 ORDER BY executions.id;
 
 -- name: add_wait
-INSERT INTO waits (id, execution_id, cursor_id, kind, prompt, choices, subject, resumes, lane, asked_at, expires_at)
+INSERT INTO waits (id, execution_id, cursor_id, kind, prompt, choices, subject, resumes, lane, asked_at, expires_at, approvers)
 SELECT :id, executions.id, :cursor_id, :kind, :prompt, :choices, :subject, :resumes, executions.lane, CAST(:asked_at AS BIGINT),
-    CAST(:expires_at AS BIGINT)
+    CAST(:expires_at AS BIGINT), :approvers
 FROM executions WHERE executions.id = :execution_id;
 
 -- name: get_wait
@@ -68,6 +75,9 @@ SELECT * FROM waits WHERE id = :id;
 
 -- name: waits_of
 SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
+
+-- name: any_open_wait
+SELECT id FROM waits WHERE answered_at IS NULL LIMIT 1;
 
 -- name: open_waits_in_lane
 SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 100;

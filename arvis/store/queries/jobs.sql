@@ -139,6 +139,10 @@ WHERE id = :id;
 SELECT * FROM jobs WHERE execution_id = :execution_id AND status IN ('pending', 'running')
 ORDER BY position LIMIT 100 /*hold*/;
 
+-- name: running_work
+-- What is under way: a lease that holds says so, and nothing else does.
+SELECT * FROM jobs WHERE ready = 3 AND lease_until >= :now AND pool <> 'delivery' ORDER BY started_at, id LIMIT :limit;
+
 -- name: head_of_lane
 SELECT * FROM jobs WHERE lane = :lane AND ready > 0;
 

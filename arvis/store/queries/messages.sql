@@ -10,11 +10,11 @@ SELECT * FROM messages WHERE id = :id;
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
     principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint,
-    platform_ref, album
+    platform_ref, album, source
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
     :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
-    :taint, :platform_ref, :album
+    :taint, :platform_ref, :album, :source
 );
 
 -- name: messages_of_turn
@@ -34,6 +34,13 @@ UPDATE messages SET answered_by = :reply_id WHERE id = :id;
 -- name: mark_turn
 UPDATE messages SET status = :status, reason = :reason WHERE execution_id = :execution_id AND role = 'user';
 
+-- name: progress_of_turn
+-- What was said on the way to the answer; the last position of a turn is found by it.
+SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'progress' ORDER BY position LIMIT 200;
+
+-- name: settle_progress
+UPDATE messages SET turn = :turn WHERE execution_id = :execution_id AND role = 'progress';
+
 -- name: reopen_turn
 -- Where a summary tells of its failure, the turn is told anew.
 UPDATE messages SET status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL, compaction_id = NULL
@@ -42,7 +49,7 @@ WHERE execution_id = :execution_id AND role = 'user';
 -- name: supersede_notice
 -- The first condition says nothing new: it lets the index of replies serve.
 UPDATE messages SET superseded = 1, turn = NULL
-WHERE execution_id = :execution_id AND role <> 'user' AND role = 'notice' AND superseded = 0;
+WHERE execution_id = :execution_id AND role <> 'user' AND role <> 'progress' AND role = 'notice' AND superseded = 0;
 
 -- name: history
 -- Ended turns only, in the order in which they ended (docs/adr/0009): newest first, the caller turns it round.
@@ -93,6 +100,9 @@ SELECT * FROM conversations
 WHERE platform = :platform AND connector = :connector AND channel = :channel AND thread = :thread
     AND status = 'active'
 ORDER BY id LIMIT 100;
+
+-- name: last_messages
+SELECT agent_id, MAX(last_message_at) AS at FROM conversations GROUP BY agent_id LIMIT 1000;
 
 -- name: get_conversation
 SELECT * FROM conversations WHERE id = :id;

@@ -51,6 +51,10 @@ WHERE platform = :platform AND connector = :connector AND channel = :old AND sta
 UPDATE schedules SET channel = :new
 WHERE platform = :platform AND connector = :connector AND channel = :old;
 
+-- name: move_webhooks
+UPDATE webhooks SET channel = :new
+WHERE platform = :platform AND connector = :connector AND channel = :old;
+
 -- name: move_drafts
 UPDATE drafts SET channel = :new
 WHERE platform = :platform AND connector = :connector AND channel = :old;

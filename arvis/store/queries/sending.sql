@@ -26,7 +26,7 @@ SELECT * FROM drafts WHERE state <> 'gone' ORDER BY created_at LIMIT :limit;
 -- By the one reply or notice of the turn.
 SELECT deliveries.id FROM messages
 JOIN deliveries ON deliveries.message_id = messages.id
-WHERE messages.execution_id = :execution_id AND messages.role <> 'user' AND messages.superseded = 0
+WHERE messages.execution_id = :execution_id AND messages.role <> 'user' AND messages.role <> 'progress' AND messages.superseded = 0
     AND deliveries.state IN ('pending', 'sending')
 LIMIT 1;
 

@@ -18,8 +18,10 @@ from arvis.testing.conformance.store_memory import MemoryCases
 from arvis.testing.conformance.store_people import PeopleCases
 from arvis.testing.conformance.store_schedules import ScheduleCases
 from arvis.testing.conformance.store_sending import MovingCases, SendingCases
+from arvis.testing.conformance.store_timing import TimingCases
 from arvis.testing.conformance.store_transactions import OpenStore
 from arvis.testing.conformance.store_versions import VersionCases
+from arvis.testing.conformance.store_work import WorkCases
 
 
 class StoreConformance(
@@ -37,6 +39,8 @@ class StoreConformance(
     BotCases,
     FileCases,
     EventCases,
+    WorkCases,
+    TimingCases,
 ):
     """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an
     asynchronous context. Opened one after the other, never twice at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from arvis.domain.schedules import Missed, Schedule, ScheduleKind
+from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.ports.skills import StoredSkill
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import AGENT, NOW, add_agent
@@ -66,6 +66,29 @@ class ScheduleCases(TransactionCases):
         assert await store.read(lambda tx: tx.schedules.of_agent(AGENT.id, ScheduleKind.HEARTBEAT)) == [BEAT]
         assert await store.read(lambda tx: tx.schedules.of_agent("nobody")) == []
         assert await store.read(lambda tx: tx.schedules.all(ScheduleKind.CRON, 10)) == [DAILY]
+
+    async def test_reminders_count_among_a_persons_own(self, store: Store) -> None:
+        reminder = replace(DAILY, id="s3", made_by=MadeBy.TOOL, memo={"taint": "tools"})
+        over = replace(reminder, id="s4", next_run=None, last_run=NOW)
+        others = replace(reminder, id="s5", principal_id="bob")
+        off = replace(over, id="s6", enabled=False)
+        await store.write(add_both)
+        await store.write(lambda tx: [tx.schedules.add(each) for each in (reminder, over, others, off)])
+        assert await store.read(lambda tx: tx.schedules.of_person("ann", 10)) == [reminder]
+        assert await store.read(lambda tx: tx.schedules.count(AGENT.id, ScheduleKind.CRON)) == 1
+        assert await store.read(lambda tx: tx.schedules.named(AGENT.id, ScheduleKind.CRON, "report")) == DAILY
+        assert await store.read(lambda tx: tx.schedules.named(AGENT.id, ScheduleKind.CRON, "other")) is None
+        for before, forgotten in ((NOW, 0), (NOW + 1, 1)):
+            assert (
+                await store.write(lambda tx, before: tx.schedules.forget_reminders("ann", before), before) == forgotten
+            )
+        left = await store.read(lambda tx: tx.schedules.of_agent(AGENT.id, ScheduleKind.CRON))
+        assert left == [DAILY, reminder, others, off]
+
+    async def test_what_a_script_found_is_remembered_and_nothing_else_touched(self, store: Store) -> None:
+        await store.write(add_both)
+        await store.write(lambda tx: tx.schedules.remember("s2", {"text": "ü", "said": NOW}))
+        assert await store.read(lambda tx: tx.schedules.get("s2")) == replace(BEAT, memo={"text": "ü", "said": NOW})
 
     async def test_a_schedule_is_changed_and_removed(self, store: Store) -> None:
         await store.write(add_both)

@@ -1,0 +1,101 @@
+"""What a message does that comes while its agent works for the same person (`on_new_message`): it waits for its turn
+(`queue`), is shown to the model before its next call (`steer`), or has the turn begin anew with it (`restart`).
+
+Such a message becomes part of the turn in a commit of its own, before the model hears of it; whatever dies in between, it is
+answered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from arvis.agents import rounds
+from arvis.agents.completion import EXPLICIT
+from arvis.agents.runs import is_run
+from arvis.domain.agents import Agent
+from arvis.domain.jobs import Job
+from arvis.domain.messages import StoredMessage
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Goto
+from arvis.ports.store import Store, Transaction
+
+QUEUE, STEER, RESTART = "queue", "steer", "restart"
+
+#: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
+FOLD_MESSAGES = 10
+FOLD_TOKENS = 8_000
+
+
+def way_of(agent: Agent) -> str:
+    """What an agent does with such a message: who works alone listens."""
+    return agent.on_new_message or (STEER if agent.completion == EXPLICIT else QUEUE)
+
+
+async def newcomers(store: Store, context: NodeContext, agent: Agent) -> Decision | None:
+    """Before a call: take in the messages that wait behind this turn, where the agent does so; None when there are none."""
+    if way_of(agent) == QUEUE or not rounds.count(context.state) or is_run(context.execution):
+        return None
+    return await _taken_in(store, context, restarts=way_of(agent) == RESTART)
+
+
+async def restart(store: Store, context: NodeContext, way: str) -> Decision | None:
+    """Before the end: where a turn begins anew for a newer message, its answer is not given any more."""
+    if way != RESTART or is_run(context.execution):
+        return None
+    return await _taken_in(store, context, restarts=True)
+
+
+async def _taken_in(store: Store, context: NodeContext, *, restarts: bool) -> Decision | None:
+    if not await store.read(_waits_behind, context.job_id, context.now()):
+        return None
+    context.record(_join, context.job_id, context.now())
+    context.commit_first()
+    anew = {"restarted": rounds.count(context.state), "asked": None} if restarts else {}
+    return Goto("prepare", **anew)
+
+
+def came_meanwhile(state: Mapping[str, Any], current: Sequence[StoredMessage]) -> list[str]:
+    """The messages of a turn that its model has not heard of, of those that came after its first call."""
+    asked = state.get("asked")
+    if asked is None or not rounds.count(state):
+        return []
+    known = rounds.heard_in(state).union(asked)
+    return [message.id for message in current if message.id not in known]
+
+
+def heard_by(state: Mapping[str, Any], came: Sequence[str]) -> set[str]:
+    """Those that stand behind a round and not at the head of the turn. After a new beginning all stand at its head."""
+    return rounds.heard_in(state).union(came) if state.get("asked") is not None else set()
+
+
+def heard_with(state: Mapping[str, Any], number: int, came: Sequence[str]) -> dict[str, Any]:
+    """The change of state that puts them behind the last round."""
+    return rounds.heard(number, [*state.get(f"heard {number}", ()), *came])
+
+
+def noted(state: Mapping[str, Any], current: Sequence[StoredMessage], came: Sequence[str]) -> dict[str, Any]:
+    """The change of state that says what the model has heard of."""
+    asked = {"asked": [message.id for message in current]} if state.get("asked") is None else {}
+    return {**asked, **(heard_with(state, rounds.count(state), came) if came else {})}
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def fold(tx: Transaction, job: Job, now: int) -> None:
+    """Waiting messages of the same person join this turn; their own turns never began."""
+    for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
+        if follower.execution_id is not None and job.execution_id is not None:
+            tx.messages.join_turn(follower.execution_id, job.execution_id)
+            tx.executions.discard(follower.execution_id)
+
+
+def _join(tx: Transaction, job_id: str, now: int) -> None:
+    if (job := tx.jobs.get(job_id)) is not None:
+        fold(tx, job, now)
+
+
+def _waits_behind(tx: Transaction, job_id: str, now: int) -> bool:
+    job = tx.jobs.get(job_id)
+    return job is not None and tx.jobs.would_fold(job, FOLD_MESSAGES, FOLD_TOKENS, now)

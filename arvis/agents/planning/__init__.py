@@ -1,0 +1,1 @@
+"""Graph `planning` (seed 001): plan, brief, act, check, report."""

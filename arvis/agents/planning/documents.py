@@ -1,0 +1,135 @@
+"""The two documents of a plan: the PRD, which the planner keeps, and the brief, which moves one of its steps (behaviour.md 3).
+
+Models write them between tags; nothing of them is ever shown in a chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.config.yaml_text import UnreadableText, read_texts
+from arvis.domain.markup import escape
+
+FINAL_PRD = "FINAL_PRD"
+BRIEF = "TECHNICAL_EXECUTION_BRIEF"
+
+#: In characters.
+LONGEST_PRD = 24_000
+LONGEST_BRIEF = 8_000
+_LARGEST_FRONT = 4_000
+
+_LINES = ("slug", "title", "section", "category")
+_FENCE = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+#: A document that a model put into a code block, and what is left around it when the document is gone.
+_WRAPPED = re.compile(r"\A```[\w-]*[ \t]*\r?\n(?P<inner>.*?)(?:\r?\n```)?[ \t]*\Z", re.DOTALL)
+_EMPTY_BLOCK = re.compile(r"^```[\w-]*\s*(?:^```[ \t]*$|\Z)", re.MULTILINE)
+_STEP = re.compile(
+    r"^(?P<lead>[ \t]*[-*] \[)[ xX](?P<rest>\][ \t]+(?P<number>\d{1,3})[.)][ \t]+(?P<text>.*))$", re.MULTILINE
+)
+_TICKED = re.compile(r"^[ \t]*[-*] \[[xX]\][ \t]+\d{1,3}[.)][ \t]+(?P<text>.*)$", re.MULTILINE)
+_HEADING = re.compile(r"^[#*_ \t]{0,8}Technical Execution Brief\b", re.IGNORECASE | re.MULTILINE)
+_OWN_TAGS = re.compile(rf"<(?=/?(?:{FINAL_PRD}|{BRIEF}))", re.IGNORECASE)
+
+
+def _blocks_of(name: str) -> re.Pattern[str]:
+    """A block goes to its closing tag, or else to the next opening one or the end: a reply may have been cut off."""
+    return re.compile(
+        rf"<{name}\b[^<>]{{0,80}}>(?P<inner>.*?)(?:</{name}[ \t]*>|(?=<{name}\b)|(?:</?[A-Z_]*)?\Z)",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+
+_PRDS, _BRIEFS = _blocks_of(FINAL_PRD), _blocks_of(BRIEF)
+_STRAY = re.compile(rf"</?(?:{FINAL_PRD}|{BRIEF})\b[^<>]{{0,80}}>", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What a planner wrote: its PRD ("" when there is none), why that cannot be taken ("": it can), and what it said
+    besides, which is for people."""
+
+    prd: str
+    flaw: str
+    chatter: str
+
+
+def read_draft(reply: str) -> Drafted:
+    """The last block that holds something wins. Without any block nothing is for people: it may be the PRD itself."""
+    blocks = [found["inner"].strip() for found in _PRDS.finditer(reply)]
+    written = [unwrapped(block) for block in blocks if block]
+    if not written:
+        return Drafted("", f"There is no <{FINAL_PRD}> block with a plan in it.", "")
+    prd = written[-1][:LONGEST_PRD]
+    return Drafted(prd, flaw_of(prd), without_documents(reply))
+
+
+def flaw_of(prd: str) -> str:
+    """What its front matter lacks; empty: nothing."""
+    found = _FENCE.match(prd)
+    if found is None:
+        return "The PRD must begin with YAML front matter between two lines `---`."
+    try:
+        front = read_texts(found["front"][:_LARGEST_FRONT])
+    except UnreadableText as error:
+        return f"The front matter cannot be read: {error.text}."
+    if not isinstance(front, dict):
+        return "The front matter must be `key: value` lines."
+    missing = [name for name in _LINES if not (isinstance(front.get(name), str) and front[name].strip())]
+    if not _tags(front.get("tags")):
+        missing.append("tags (at least one)")
+    return f"The front matter lacks {', '.join(missing)}." if missing else ""
+
+
+def _tags(given: Any) -> list[str]:
+    texts = given.split(",") if isinstance(given, str) else given
+    return [text for text in texts if isinstance(text, str) and text.strip()] if isinstance(texts, list) else []
+
+
+def read_brief(reply: str) -> str:
+    """The last block that holds something, else the text from its heading on; empty when there is neither."""
+    blocks = [unwrapped(inner) for found in _BRIEFS.finditer(reply) if (inner := found["inner"].strip())]
+    if blocks:
+        return blocks[-1][:LONGEST_BRIEF]
+    heading = _HEADING.search(reply)
+    return reply[heading.start() :].strip()[:LONGEST_BRIEF] if heading else ""
+
+
+def unwrapped(text: str) -> str:
+    found = _WRAPPED.match(text)
+    return found["inner"].strip() if found else text
+
+
+def without_documents(text: str) -> str:
+    """For people: no document, not even one that was cut off."""
+    left = _STRAY.sub("", _BRIEFS.sub("", _PRDS.sub("", text)))
+    return _EMPTY_BLOCK.sub("", left).strip()
+
+
+def harmless(text: str) -> str:
+    """Foreign text for a prompt: without tags of the house, and without those of documents."""
+    return _OWN_TAGS.sub("\uff1c", escape(text))
+
+
+# -- the numbered check boxes ------------------------------------------------------------------------------------------
+
+
+def tick(prd: str, numbers: Collection[int]) -> str:
+    """With the boxes `- [ ] 1. …` of these numbers ticked."""
+    return _STEP.sub(lambda found: _boxed(found) if int(found["number"]) in numbers else found[0], prd)
+
+
+def carry_ticks(old: str, new: str) -> str:
+    """A step that was done stays done in the next plan, where it is told in the same words."""
+    done = {_plain(found["text"]) for found in _TICKED.finditer(old)}
+    return _STEP.sub(lambda found: _boxed(found) if _plain(found["text"]) in done else found[0], new)
+
+
+def _boxed(found: re.Match[str]) -> str:
+    return f"{found['lead']}x{found['rest']}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

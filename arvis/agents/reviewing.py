@@ -1,0 +1,85 @@
+"""Human review by a plain message (seed 003): whoever may allow what an agent wants to do says so in the chat.
+
+A word that means yes or no, or `edit {…}` with other arguments, answers the newest question of the place. Alone with the
+agent, anything else is feedback on what it asked about; where several talk, it is a message like any other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from arvis.agents.answers import Approvers, answer_question, may_answer
+from arvis.agents.rounds import TOOL_EFFECT
+from arvis.domain.agents import Agent
+from arvis.domain.conversations import Conversation
+from arvis.domain.errors import Conflict, Unprocessable
+from arvis.domain.executions import Wait, WaitKind
+from arvis.domain.messages import Address, Principal
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+
+#: Words of several languages that can mean nothing else here; compared in lower case without what ends a sentence.
+YES = frozenset({"approve", "approved", "accept", "yes", "ok", "okay", "allow", "ja", "oui", "si", "sí", "да", "是", "好"})
+NO = frozenset({"reject", "rejected", "deny", "no", "nein", "non", "нет", "否", "不"})
+
+_EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
+_ENDS = ".!…。！ \t\n"
+
+
+def may_be_review(tx: Transaction, agent: Agent, place: Address) -> bool:
+    """Whether anything is asked in this place at all."""
+    if not tx.waits.any_open():
+        return False
+    talk = next((each for each in tx.conversations.in_place(place) if each.agent_id == agent.id), None)
+    return talk is not None and next(_open(tx, talk.lane), None) is not None
+
+
+def review(
+    tx: Transaction, text: str, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
+) -> str | None:
+    """What to tell the person whose message answered a question; None where it is no answer."""
+    open_ = sorted(_open(tx, talk.lane), key=lambda wait: wait.id, reverse=True)
+    wait = next((each for each in open_ if may_answer(tx, each, by, approvers)), None)
+    if wait is None or (given := _read(text, wait, alone=talk.direct)) is None:
+        return None
+    try:
+        answer_question(tx, wait.id, given, by=by, approvers=approvers, now=now)
+    except Conflict:
+        return "This question is answered already."
+    except Unprocessable as wrong:
+        return f"{wrong.what} {wrong.fix or ''}".strip()
+    return {"approve": "Allowed.", "reject": "Not allowed.", "edit": "Allowed with your change."}.get(
+        given.decision, "Passed on; nothing was done."
+    )
+
+
+def _open(tx: Transaction, lane: str) -> Iterator[Wait]:
+    """What is to be allowed in a conversation, also by those who work for its turns."""
+    yield from tx.waits.open_in_lane(lane, WaitKind.APPROVAL)
+    for wait in tx.waits.open_in_lane(lane, WaitKind.CHILD):
+        for child in tx.executions.children_of(wait.execution_id):
+            if child.parent_wait == wait.id:
+                yield from _open(tx, child.lane)
+
+
+def _read(text: str, wait: Wait, *, alone: bool) -> WaitAnswer | None:
+    word = text.strip(_ENDS).casefold()
+    if word in YES:
+        return WaitAnswer(decision="approve")
+    if word in NO:
+        return WaitAnswer(decision="reject")
+    if (found := _EDIT.fullmatch(text.strip())) is not None:
+        return _edited(found["arguments"])
+    # About an effect that may have happened there is nothing to comment on.
+    plain = alone and not (wait.subject or "").startswith(TOOL_EFFECT)
+    return WaitAnswer(decision="feedback", text=text) if plain and text.strip() and not text.startswith("/") else None
+
+
+def _edited(text: str) -> WaitAnswer | None:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return WaitAnswer(decision="edit", arguments=arguments) if isinstance(arguments, dict) else None

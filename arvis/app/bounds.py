@@ -1,0 +1,28 @@
+"""How much of what may be set going, as the configuration says: told to every part that asks."""
+
+from __future__ import annotations
+
+from arvis.agents.timetable import Rules
+from arvis.config import Config
+from arvis.effects.situation import Limits
+
+
+def schedule_rules(config: Config) -> Rules:
+    bounds = config.limits
+    return Rules(
+        zone=config.scheduler.timezone,
+        crons_per_agent=bounds.crons_per_agent,
+        heartbeats_per_agent=bounds.heartbeats_per_agent,
+        reminders_per_person=bounds.reminders_per_person,
+    )
+
+
+def reply_limits(config: Config) -> Limits:
+    bounds = config.limits
+    return Limits(
+        delegation_depth=bounds.delegation_depth,
+        delegation_fan_out=bounds.delegation_fan_out,
+        delegation_jobs=bounds.delegation_jobs,
+        crons_per_agent=bounds.crons_per_agent,
+        heartbeats_per_agent=bounds.heartbeats_per_agent,
+    )

@@ -1,0 +1,24 @@
+"""Where the scripts of graph `code` run, and what may be installed for them."""
+
+from __future__ import annotations
+
+import os
+
+from arvis.app.base import Base
+from arvis.process.sandbox import Bubblewrap
+from arvis.tools.code import PackageShelf, Workbench, daemons_interpreter
+
+#: Settings of pip that the daemon's environment may hold, and ways to the network.
+_PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+
+
+def build_workbench(base: Base) -> Workbench:
+    sandbox, interpreter = Bubblewrap(hidden=[base.folder.path]), daemons_interpreter()
+    packages = PackageShelf(
+        folder=base.folder.path / "code",
+        sandbox=sandbox,
+        interpreter=interpreter,
+        allowed=base.config.tools.packages,
+        settings={name: os.environ[name] for name in _PIP if name in os.environ},
+    )
+    return Workbench(sandbox, interpreter, packages)

@@ -1,0 +1,60 @@
+"""What agents work on over days: projects that people give and that agents keep up to date (behaviour.md 2.6)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+#: In characters. Notes stand in prompts, and each change keeps the whole as a version: they are a page, not a diary.
+LONGEST_TITLE = 200
+LONGEST_GOAL = 4_000
+LONGEST_NOTES = 8_000
+LONGEST_NOTE = 1_000
+
+#: A line that an agent wrote: `- 2026-11-22: Found two papers.`
+_OWN_LINE = re.compile(r"- \d{4}-\d\d-\d\d: (.*)")
+#: A note that was just written is not written again.
+_LOOKED_AT = 3
+
+
+class ProjectStatus(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`agent_id` None: whoever works on their own may work on it. `principal_id` is who wrote it last. Times in ms."""
+
+    id: str
+    slug: str
+    agent_id: str | None
+    title: str
+    goal: str
+    status: ProjectStatus
+    notes: str
+    principal_id: str | None
+    created_at: int
+    updated_at: int
+
+    def is_for(self, agent_id: str) -> bool:
+        return self.agent_id is None or self.agent_id == agent_id
+
+
+def with_note(project: Project, text: str, day: str) -> Project | None:
+    """With one more line of an agent (`day` as 2026-11-22). Where the page is full its oldest such lines go; what people
+    wrote stays, and None says that it fills the page. The same note twice in a row is one: a call that is made again after
+    a crash adds nothing."""
+    note = " ".join(text.split())[:LONGEST_NOTE]
+    lines = project.notes.splitlines()
+    if any((own := _OWN_LINE.fullmatch(line)) and own[1] == note for line in lines[-_LOOKED_AT:]):
+        return project
+    lines.append(f"- {day}: {note}")
+    while sum(len(line) + 1 for line in lines) > LONGEST_NOTES:
+        oldest = next((place for place, line in enumerate(lines[:-1]) if _OWN_LINE.fullmatch(line)), None)
+        if oldest is None:
+            return None
+        del lines[oldest]
+    return replace(project, notes="\n".join(lines))

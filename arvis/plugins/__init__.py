@@ -1,0 +1,9 @@
+"""What agents may be given besides tools: plugins take part in their turns, and add to prompts and replies."""
+
+from __future__ import annotations
+
+from arvis.plugins.guard import Guarded
+from arvis.plugins.quiet import QuietPlugin
+from arvis.plugins.registry import InstalledPlugins, NoPlugins, Plugins
+
+__all__ = ["Guarded", "InstalledPlugins", "NoPlugins", "Plugins", "QuietPlugin"]

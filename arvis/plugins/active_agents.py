@@ -1,0 +1,22 @@
+"""Plugin `active_agents`: which agents are at work just now (behaviour.md 2.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from arvis.domain.markup import escape
+from arvis.domain.plugins import PluginBlock
+from arvis.plugins.quiet import QuietPlugin
+from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+
+
+def create(_services: PluginServices) -> Plugin:
+    return ActiveAgentsPlugin()
+
+
+class ActiveAgentsPlugin(QuietPlugin):
+    async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
+        """What they note of their work is their own word."""
+        if not (lines := await turn.working()):
+            return ()
+        return [PluginBlock("Other agents", "\n".join(map(escape, lines)), changing=True, outside=True)]

@@ -1,0 +1,98 @@
+"""How much a plugin may give: more is cut or left out, so that no plugin can fill a prompt or a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+from arvis.domain.plugins import Addition, AttributeSpec, Heard, Item, PluginBlock, PluginCommand, Say, Tell
+
+#: Characters of a text, a heading, a description.
+LONGEST = 8_000
+LONGEST_HEADING = 100
+LONGEST_ABOUT = 500
+_MOST_BLOCKS = 4
+_MOST_ITEMS = 20
+_MOST_ATTRIBUTES = 10
+_MOST_TOOLS = 50
+_MOST_COMMANDS = 20
+_MOST_ARGUMENTS = 5
+_MOST_FILES = 10
+
+#: What `tags/metadata.py` reads, and what chat platforms take for a command.
+_ATTRIBUTE = re.compile(r"[A-Za-z_][\w.-]{0,63}", re.ASCII)
+_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9:_]{0,31}", re.ASCII)
+_COMMAND = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+
+
+def blocks(found: Sequence[PluginBlock]) -> tuple[PluginBlock, ...]:
+    """Together `LONGEST` characters at most; an empty one is none."""
+    room, kept = LONGEST, []
+    for block in islice(found, _MOST_BLOCKS):
+        content = str(block.content).strip()[:room]
+        room -= len(content)
+        if content:
+            kept.append(replace(block, heading=_line(block.heading, LONGEST_HEADING), content=content))
+    return tuple(kept)
+
+
+def addition(found: Addition | None) -> Addition | None:
+    if found is None:
+        return None
+    room, items = LONGEST, []
+    for item in islice(found.items, _MOST_ITEMS):
+        parts = []
+        for part in item.content:
+            parts.append(str(part)[:room])
+            room -= len(parts[-1])
+        keep = True if item.keep is True else int(item.keep)
+        items.append(Item(tuple(part for part in parts if part), bool(item.shown), keep))
+    # What divides a heading from what it heads stays.
+    heading = _line(found.heading, LONGEST_HEADING) + found.heading[len(found.heading.rstrip()) :][:1]
+    return Addition(heading, tuple(item for item in items if item.content), bool(found.outside))
+
+
+def attributes(found: Sequence[AttributeSpec]) -> tuple[AttributeSpec, ...]:
+    """Raises `ValueError` for one that no reply could carry."""
+    kept = []
+    for spec in islice(found, _MOST_ATTRIBUTES):
+        if not _ATTRIBUTE.fullmatch(spec.name) or not _TYPE.fullmatch(spec.type):
+            raise ValueError(f"{spec.name!r} of type {spec.type!r} cannot be an attribute")
+        kept.append(replace(spec, description=_line(spec.description, LONGEST_ABOUT), required=bool(spec.required)))
+    return tuple(kept)
+
+
+def tools(found: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(name) for name in islice(found, _MOST_TOOLS))
+
+
+def commands(found: Sequence[PluginCommand]) -> tuple[PluginCommand, ...]:
+    """Raises `ValueError` for a name that nobody could type."""
+    kept = []
+    for command in islice(found, _MOST_COMMANDS):
+        if not _COMMAND.fullmatch(command.name):
+            raise ValueError(f"{command.name!r} cannot be the name of a command")
+        about = _line(command.description, LONGEST_HEADING)
+        kept.append(PluginCommand(command.name, about, tuple(command.arguments[:_MOST_ARGUMENTS])))
+    return tuple(kept)
+
+
+def outcome(found: Say | Tell) -> Say | Tell:
+    """Raises `TypeError` for anything else, `ValueError` for nothing."""
+    if not isinstance(found, Say | Tell):
+        raise TypeError("a command gives Say or Tell")
+    text = found.text.strip()[:LONGEST]
+    if not text:
+        raise ValueError("a command gives a text")
+    return replace(found, text=text)
+
+
+def heard(found: Heard) -> Heard:
+    files = tuple(dict.fromkeys(str(path) for path in found.files))[:_MOST_FILES]
+    return Heard(files, tuple(_line(each, LONGEST_ABOUT) for each in islice(found.problems, _MOST_FILES)))
+
+
+def _line(text: str, most: int) -> str:
+    return " ".join(text.split())[:most]

@@ -1,0 +1,27 @@
+"""Plugin `environment`: where the agent is at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from arvis import __version__
+from arvis.domain.plugins import PluginBlock
+from arvis.plugins.quiet import QuietPlugin
+from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+
+
+def create(_services: PluginServices) -> Plugin:
+    return EnvironmentPlugin()
+
+
+class EnvironmentPlugin(QuietPlugin):
+    async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
+        return [PluginBlock("Where you are", "\n".join(_lines(turn)))]
+
+
+def _lines(turn: PluginTurn) -> Iterator[str]:
+    """Nothing here is anybody else's word: names of channels are not told, only what they are."""
+    talk = "with one person" if turn.direct else "in a channel with several people"
+    yield f"You talk on {turn.address.platform}, {talk}."
+    yield f"Your time zone is {turn.zone}."
+    yield f"You are run by Arvis {__version__}, which remembers conversations and sends your replies."

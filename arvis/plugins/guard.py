@@ -1,0 +1,104 @@
+"""Asking a plugin, which may be anybody's code: what fails, takes too long or makes no sense is left out, and an operator is
+told once (docs/adr/0016 says the same of tools)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+import structlog
+
+from arvis.domain.messages import StoredMessage
+from arvis.domain.plugins import Addition, AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
+from arvis.plugins import bounds
+from arvis.ports.plugin import Plugin, PluginPlace, PluginTurn
+
+log = structlog.get_logger(__name__)
+
+_Given = TypeVar("_Given")
+_Kept = TypeVar("_Kept")
+
+#: A hook has so many seconds.
+HOOK_SECONDS = 1.0
+
+
+class Guarded:
+    """A plugin by its name. Its hooks are those of `Plugin`, and none of them raises."""
+
+    def __init__(self, *, name: str, plugin: Plugin, seconds: float = HOOK_SECONDS) -> None:
+        self.name = name
+        self._plugin = plugin
+        self._seconds = seconds
+        self._told: set[str] = set()
+
+    async def init(self) -> bool:
+        """Whether it can be used."""
+
+        async def begin() -> bool:
+            await self._plugin.init()
+            return True
+
+        return await self._ask("init", begin, bool, otherwise=False)
+
+    async def ready(self, turn: PluginTurn) -> None:
+        await self._ask("ready", lambda: self._plugin.ready(turn), bool, otherwise=False)
+
+    async def blocks(self, turn: PluginTurn) -> tuple[PluginBlock, ...]:
+        return await self._ask("blocks", lambda: self._plugin.blocks(turn), bounds.blocks, otherwise=())
+
+    async def addition(self, turn: PluginTurn, message: StoredMessage) -> Addition | None:
+        return await self._ask(
+            "addition", lambda: self._plugin.addition(turn, message), bounds.addition, otherwise=None
+        )
+
+    async def attributes(self, turn: PluginTurn) -> tuple[AttributeSpec, ...]:
+        return await self._ask("attributes", lambda: self._plugin.attributes(turn), bounds.attributes, otherwise=())
+
+    async def read_response(self, place: PluginPlace, attributes: Mapping[str, str], visible: str) -> Heard:
+        return await self._ask(
+            "read_response",
+            lambda: self._plugin.read_response(place, attributes, visible),
+            bounds.heard,
+            otherwise=Heard(),
+        )
+
+    async def tools(self) -> Sequence[str]:
+        return await self._ask("tools", self._plugin.tools, bounds.tools, otherwise=())
+
+    async def commands(self) -> Sequence[PluginCommand]:
+        return await self._ask("commands", self._plugin.commands, bounds.commands, otherwise=())
+
+    async def command(self, turn: PluginTurn, name: str, argument: str) -> Say | Tell:
+        failed = Tell(f"/{name} did not work. Try it again later, or ask whoever runs this place.")
+        return await self._ask(
+            "command", lambda: self._plugin.command(turn, name, argument), bounds.outcome, otherwise=failed
+        )
+
+    async def reset(self, place: PluginPlace) -> None:
+        await self._ask("reset", lambda: self._plugin.reset(place), bool, otherwise=False)
+
+    async def _ask(
+        self,
+        hook: str,
+        call: Callable[[], Awaitable[_Given]],
+        bounded: Callable[[_Given], _Kept],
+        *,
+        otherwise: _Kept,
+    ) -> _Kept:
+        try:
+            async with asyncio.timeout(self._seconds):
+                return bounded(await call())
+        except TimeoutError:
+            self._tell(hook, f"it took more than {self._seconds:g} s")
+        # A plugin may be anybody's code: it must not break its agent (ADR 0016).
+        except (Exception, SystemExit) as defect:  # noqa: BLE001 (told below, and once only)
+            self._tell(hook, type(defect).__name__, defect)
+        return otherwise
+
+    def _tell(self, hook: str, why: str, defect: BaseException | None = None) -> None:
+        """Once for each hook: it is asked again at every turn."""
+        if hook not in self._told:
+            self._told.add(hook)
+            fix = "mend the package, or take it from the agents"
+            log.warning("plugin_failed", plugin=self.name, hook=hook, why=why, fix=fix, exc_info=defect)

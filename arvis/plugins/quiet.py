@@ -1,0 +1,43 @@
+"""A plugin that does nothing, to be derived from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arvis.domain.messages import StoredMessage
+from arvis.domain.plugins import Addition, AttributeSpec, Heard, PluginBlock, PluginCommand, Say, Tell
+from arvis.ports.plugin import PluginPlace, PluginTurn
+
+
+class QuietPlugin:
+    """`Plugin` with every hook."""
+
+    async def init(self) -> None:
+        pass
+
+    async def ready(self, turn: PluginTurn) -> None:
+        pass
+
+    async def blocks(self, _turn: PluginTurn) -> Sequence[PluginBlock]:
+        return ()
+
+    async def addition(self, _turn: PluginTurn, _message: StoredMessage) -> Addition | None:
+        return None
+
+    async def attributes(self, _turn: PluginTurn) -> Sequence[AttributeSpec]:
+        return ()
+
+    async def read_response(self, _place: PluginPlace, _attributes: Mapping[str, str], _visible: str) -> Heard:
+        return Heard()
+
+    async def tools(self) -> Sequence[str]:
+        return ()
+
+    async def commands(self) -> Sequence[PluginCommand]:
+        return ()
+
+    async def command(self, _turn: PluginTurn, name: str, _argument: str) -> Say | Tell:
+        return Tell(f"Nobody knows what /{name} does.")
+
+    async def reset(self, place: PluginPlace) -> None:
+        pass

@@ -1,0 +1,100 @@
+"""Which plugins there are. An agent names those that it has; each is loaded when an agent first has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Protocol
+
+import structlog
+
+from arvis.domain.plugins import PluginCommand
+from arvis.plugins.guard import Guarded
+from arvis.ports.plugin import Plugin, PluginServices
+
+log = structlog.get_logger(__name__)
+
+#: What is looked at later.
+_HOOKS = (
+    "init", "ready", "blocks", "addition", "attributes", "read_response", "tools", "commands", "command", "reset",
+)  # fmt: skip
+
+
+class Plugins(Protocol):
+    async def find(self, names: Sequence[str]) -> Sequence[Guarded]:
+        """Those of these names that are there, in their order."""
+        ...
+
+    def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:
+        """The commands of those that were found before."""
+        ...
+
+
+class NoPlugins:
+    """`Plugins` where there are none."""
+
+    async def find(self, _names: Sequence[str]) -> Sequence[Guarded]:
+        return ()
+
+    def hints(self, _names: Sequence[str]) -> Sequence[PluginCommand]:
+        return ()
+
+
+class InstalledPlugins:
+    """`Plugins` of the entry points `arvis.plugins`: Arvis' own and what other packages add. Each is imported off the event
+    loop. One that cannot be made is not there, and the operator is told once; so is a name that nobody knows."""
+
+    def __init__(self, *, services: PluginServices) -> None:
+        self._services = services
+        self._points: Mapping[str, EntryPoint] = {point.name: point for point in entry_points(group="arvis.plugins")}
+        self._made: dict[str, Guarded | None] = {}
+        self._commands: dict[str, Sequence[PluginCommand]] = {}
+        self._making = asyncio.Lock()
+
+    async def find(self, names: Sequence[str]) -> Sequence[Guarded]:
+        made = [self._made[name] if name in self._made else await self._make(name) for name in dict.fromkeys(names)]
+        return [plugin for plugin in made if plugin is not None]
+
+    def hints(self, names: Sequence[str]) -> Sequence[PluginCommand]:
+        return [command for name in names for command in self._commands.get(name, ())]
+
+    async def _make(self, name: str) -> Guarded | None:
+        """None, and a word to the operator, when it cannot be made."""
+        async with self._making:
+            if name not in self._made:
+                self._made[name] = await self._begun(name)
+            return self._made[name]
+
+    async def _begun(self, name: str) -> Guarded | None:
+        point = self._points.get(name)
+        if point is None:
+            fix = f"install the package that brings it, or take it from the agents; there are {', '.join(self._points)}"
+            log.warning("plugin_unavailable", plugin=name, why="no package brings it", fix=fix)
+            return None
+        plugin = await _loaded(point, self._services)
+        if plugin is None:
+            return None
+        guarded = Guarded(name=name, plugin=plugin)
+        if not await guarded.init():
+            return None
+        self._commands[name] = await guarded.commands()
+        return guarded
+
+
+async def _loaded(point: EntryPoint, services: PluginServices) -> Plugin | None:
+    try:
+        create = await asyncio.to_thread(point.load)
+        plugin: Plugin = create(services)
+        for hook in _HOOKS:
+            getattr(plugin, hook)
+    except ImportError as missing:
+        log.warning("plugin_unavailable", plugin=point.name, why=str(missing), fix="install the missing package")
+        return None
+    except (Exception, SystemExit) as defect:  # a plugin may be anybody's code: it must not break its agent (ADR 0016)
+        why = type(defect).__name__
+        log.exception(
+            "plugin_unavailable", plugin=point.name, why=why, fix="mend the package, or take it from the agents"
+        )
+        return None
+    return plugin

@@ -1,0 +1,20 @@
+"""Plugin `time`: each message says when it was written, for as long as the history keeps it. The time of a message never
+changes, so what providers keep in their cache stays the same."""
+
+from __future__ import annotations
+
+from arvis.context.clock import clock_line
+from arvis.domain.messages import StoredMessage
+from arvis.domain.plugins import Addition, Item
+from arvis.plugins.quiet import QuietPlugin
+from arvis.ports.plugin import Plugin, PluginServices, PluginTurn
+
+
+def create(_services: PluginServices) -> Plugin:
+    return TimePlugin()
+
+
+class TimePlugin(QuietPlugin):
+    async def addition(self, turn: PluginTurn, message: StoredMessage) -> Addition | None:
+        written = clock_line(message.created_at, turn.zone).removeprefix("Now: ")
+        return Addition("Written: ", (Item((written,), shown=True, keep=True),))

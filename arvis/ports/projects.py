@@ -1,0 +1,40 @@
+"""The repository of projects."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from arvis.domain.projects import Project, ProjectStatus
+from arvis.ports.pages import Page
+
+
+class Projects(Protocol):
+    def get(self, project_id: str) -> Project | None: ...
+
+    def by_slug(self, slug: str) -> Project | None: ...
+
+    def hold(self, project_id: str) -> Project | None:
+        """The same, held: nobody else changes it before this commit."""
+        ...
+
+    def add(self, project: Project) -> None: ...
+
+    def update(self, project: Project) -> None: ...
+
+    def touch(self, project_id: str, now: int) -> None:
+        """It was worked on, whatever came of it."""
+        ...
+
+    def remove(self, project_id: str) -> bool: ...
+
+    def active(self, agent_id: str, limit: int) -> list[Project]:
+        """Those that this agent may work on, the one that was longest left alone first."""
+        ...
+
+
+class ProjectInsights(Protocol):
+    async def projects(
+        self, *, agent: str | None, status: ProjectStatus | None, limit: int, cursor: str | None
+    ) -> Page[Project]:
+        """Newest first. `agent` is an id or a slug."""
+        ...

@@ -1,0 +1,37 @@
+"""The repositories of what stands between the turns of a conversation, besides its messages (behaviour.md 2.9, 5.4).
+
+Written only in commits of the turn that holds the conversation's lane: its lease is the lock, its claim the fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+
+class Threads(Protocol):
+    """Small JSON objects by name: the thread of a helper, what a plugin keeps."""
+
+    def get(self, conversation_id: str, name: str) -> Mapping[str, Any] | None: ...
+
+    def put(self, conversation_id: str, name: str, data: Mapping[str, Any], now: int) -> None: ...
+
+    def names(self, conversation_id: str) -> list[str]: ...
+
+    def drop(self, conversation_id: str, name: str | None = None) -> None:
+        """None: all of the conversation."""
+        ...
+
+
+class Additions(Protocol):
+    """What plugins added to messages and the history keeps (`context.retention.Kept` as JSON)."""
+
+    def put(self, message_id: str, conversation_id: str, data: Mapping[str, Any]) -> None: ...
+
+    def of(self, conversation_id: str, limit: int) -> Sequence[tuple[str, Mapping[str, Any]]]:
+        """Of the newest messages that have some, by the id of the message, the newest first."""
+        ...
+
+    def drop(self, message_id: str) -> None: ...
+
+    def drop_all(self, conversation_id: str) -> None: ...

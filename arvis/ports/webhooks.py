@@ -1,0 +1,42 @@
+"""The repository of web hooks and of the calls that were taken."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from arvis.domain.webhooks import Webhook
+from arvis.ports.pages import Page
+
+
+class Webhooks(Protocol):
+    def get(self, webhook_id: str) -> Webhook | None: ...
+
+    def by_path(self, path: str) -> Webhook | None: ...
+
+    def add(self, webhook: Webhook) -> None: ...
+
+    def update(self, webhook: Webhook) -> None: ...
+
+    def remove(self, webhook_id: str) -> bool: ...
+
+    def take(self, webhook_id: str, call_id: str, execution_id: str | None, now: int) -> bool:
+        """Note a call (times in ms) and count it; False when it was taken before."""
+        ...
+
+    def taken(self, webhook_id: str, call_id: str) -> str | None:
+        """The run that this call has begun; None when it was never taken."""
+        ...
+
+    def note_run(self, webhook_id: str, call_id: str, execution_id: str) -> None:
+        """Which run a call that was taken has begun."""
+        ...
+
+    def prune_calls(self, before: int, limit: int) -> int:
+        """Forget up to `limit` calls that were taken before this time; how many."""
+        ...
+
+
+class WebhookInsights(Protocol):
+    async def webhooks(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[Webhook]:
+        """Newest first. `agent` is an id or a slug."""
+        ...

@@ -1,0 +1,1 @@
+"""What begins by itself: the times of schedules come, and become work."""

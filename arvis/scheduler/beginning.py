@@ -1,0 +1,152 @@
+"""How a time of a schedule becomes work: a run of its agent, or the call of its script. Parts of scripts.
+
+A run begins without history; what it says is posted in its channel (behaviour.md 1.12).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arvis.agents.reminders import errand_of
+from arvis.agents.runs import Errand, NewRun, begin_run
+from arvis.domain.agent_rules import graph_named
+from arvis.domain.agents import Agent
+from arvis.domain.jobs import JobKind, NewJob, Priority
+from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.schedules import Cause, MadeBy, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
+from arvis.domain.taint import CLEAN, Label
+from arvis.ports.store import Transaction
+
+#: The platform whose one connector has its name.
+_WEB = "web"
+STILL_RUNNING = "What it began before has not ended."
+_GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
+_KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEARTBEAT}
+
+#: The strict prefix of seed 004, which stands before what a schedule asks for.
+INSTRUCTIONS = (
+    "You run by a schedule: nobody is waiting, and nobody can answer.\n"
+    "- Do what is asked, at once. Ask nothing, offer nothing, explain nothing.\n"
+    "- Write the result alone, in one to three lines, unless the task names another form.\n"
+    "- If it cannot be done, write one line that says what failed.\n"
+    "- If there is nothing that people need to hear, write [SILENT] and nothing else."
+)
+
+
+def begin(tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int) -> Occurrence | None:
+    """Note the time `due` and set its work going, or note why not. None, and nothing was written, when the time was dealt
+    with before."""
+    ready = _ready(tx, schedule)
+    if isinstance(ready, str):
+        return note(tx, schedule, due, cause, report=ready, now=now)
+    occurrence = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.RUNNING, None, "", now)
+    if not tx.occurrences.add(occurrence):
+        return None
+    if schedule.script is not None:
+        begun = _call_script(tx, schedule, occurrence, now)
+        return occurrence if begun else _end(tx, occurrence, STILL_RUNNING, now)
+    run = _run(schedule, *ready, errand_of(schedule), _GRAPHS[schedule.kind])
+    return _ask(tx, schedule, run, occurrence, priority=Priority.BACKGROUND, now=now)
+
+
+def trigger(tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: Errand, now: int) -> Occurrence:
+    """The condition of a script holds: its agent is asked, as the rest of the same occurrence, which its run ends. The
+    job of the script must have been settled before, in the same commit. The occurrence as it is now; ended where nobody
+    can be asked."""
+    ready = _ready(tx, schedule)
+    occurrence = replace(occurrence, cause=Cause.CONDITION)
+    if isinstance(ready, str):
+        return _end(tx, occurrence, ready, now)
+    run = _run(schedule, *ready, errand, _GRAPHS[ScheduleKind.CRON])
+    return _ask(tx, schedule, run, occurrence, priority=Priority.MESSAGE, now=now)
+
+
+def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report: str, now: int) -> Occurrence | None:
+    """A time that is not run. Of many that follow one another for the same reason, the first is kept."""
+    last = next(iter(tx.occurrences.newest(schedule.id, 1)), None)
+    skipped = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.SKIPPED, None, report, now, now)
+    if last is not None and last.status is OccurrenceStatus.SKIPPED and last.report == report:
+        return last
+    return skipped if tx.occurrences.add(skipped) else None
+
+
+def place_of(tx: Transaction, schedule: Schedule) -> Address | str:
+    """Where its answers go, with the bot; or why that cannot be said."""
+    address = schedule.address
+    if address.connector:
+        return address
+    if address.platform == _WEB:
+        return _through(address, _WEB)
+    names = sorted({bot.name for bot in tx.bots.statuses() if bot.platform == address.platform})
+    if len(names) == 1:
+        return _through(address, names[0])
+    if not names:
+        return f"There is no bot of {address.platform} that could post it."
+    return f"There are several bots of {address.platform}: say which one is to post it ({', '.join(names)})."
+
+
+def _through(address: Address, connector: str) -> Address:
+    return replace(address, connector=connector)
+
+
+def _ready(tx: Transaction, schedule: Schedule) -> tuple[Agent, Address] | str:
+    """Who does it and where it is posted; or why nothing may run now."""
+    agent, place = tx.agents.get(schedule.agent_id), place_of(tx, schedule)
+    if agent is None:
+        return "Its agent is gone."
+    if not agent.active:
+        return f"The agent {agent.slug} is {agent.status}."
+    person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None
+    if person is not None and person.role is PrincipalRole.BLOCKED:
+        return "The person whom it acts for is blocked."
+    return place if isinstance(place, str) else (agent, place)
+
+
+def _ask(
+    tx: Transaction, schedule: Schedule, run: NewRun, occurrence: Occurrence, *, priority: int, now: int
+) -> Occurrence:
+    """Begin the run that is to end this occurrence."""
+    kind = _KINDS[schedule.kind]
+    begun = begin_run(tx, run, kind=kind, lane=schedule.key, priority=priority, now=now, key=schedule.key)
+    if begun is None:
+        return _end(tx, occurrence, STILL_RUNNING, now)
+    occurrence = replace(occurrence, execution_id=begun.id)
+    tx.occurrences.save(occurrence)
+    return occurrence
+
+
+def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occurrence:
+    ended = replace(occurrence, status=OccurrenceStatus.SKIPPED, report=report, ended_at=now)
+    tx.occurrences.save(ended)
+    return ended
+
+
+def _run(schedule: Schedule, agent: Agent, place: Address, errand: Errand, otherwise: str) -> NewRun:
+    """`otherwise` is the graph where the schedule names none."""
+    graph = graph_named(schedule.graph or otherwise)
+    # What a model wrote into a schedule are not its person's own words.
+    taint = CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
+    return NewRun(
+        agent=agent,
+        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | taint),
+        address=place,
+        principal_id=schedule.principal_id,
+        source=schedule.source,
+        graph=graph,
+        more={"max_cycles": schedule.max_cycles} if graph == _GRAPHS[ScheduleKind.HEARTBEAT] else {},
+    )
+
+
+def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int) -> bool:
+    """A job without an execution: `ScheduleHandler` gives it to whoever calls scripts."""
+    job = NewJob(
+        kind=JobKind.HEARTBEAT,
+        priority=Priority.BACKGROUND,
+        lane=schedule.key,
+        key=schedule.key,
+        key_live=True,
+        agent_id=schedule.agent_id,
+        principal_id=schedule.principal_id,
+        payload={"schedule": schedule.id, "due": occurrence.due, "occurrence": occurrence.id},
+    )
+    return tx.jobs.add(job, now).created

@@ -1,0 +1,106 @@
+"""The scripts of the scheduler: what is due is taken, once, and becomes work; what is left over is ended.
+
+The rows decide. A time of a schedule is an instant, and an instant that has an occurrence was dealt with: whatever restarts,
+jumps or runs twice, it comes no second time (docs/adr/0024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from arvis.agents import occasions
+from arvis.agents.timetable import Rules, find_schedule, zone_for
+from arvis.calendar import At, Every, parse
+from arvis.domain.errors import Conflict
+from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
+from arvis.ports.store import Transaction
+from arvis.process.leases import Holding
+from arvis.scheduler import beginning, times
+from arvis.scheduler.times import Plan
+
+#: Schedules of one commit, so that the writer stays free for people.
+SLICE = 50
+#: More than there can be: so many agents with so many schedules each.
+_ALL = 20_000
+_LOST = "It was interrupted, and nobody went on with it."
+_MISSED = "It was missed: nobody was there in time."
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Whether anything is to be done now, and when the next time comes (ms; None: never)."""
+
+    now: bool
+    soonest: int | None
+
+
+def look(tx: Transaction, now: int) -> Due:
+    """Reads alone: nearly always there is nothing to write."""
+    waiting = tx.schedules.due(now, 1) or tx.occurrences.orphans(1)
+    return Due(bool(waiting), tx.schedules.next_due(now))
+
+
+def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -> bool:
+    """Deal with a slice of what is due, and end what nobody can end any more; whether there may be more."""
+    holding.check(tx)
+    orphans = tx.occurrences.orphans(SLICE)
+    for orphan in orphans:
+        occasions.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
+    due = tx.schedules.due(now, SLICE)
+    for schedule in due:
+        _take(tx, schedule, rules, late, now)
+    return max(len(due), len(orphans)) == SLICE
+
+
+def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int) -> int:
+    """After a start, or a clock that was put back: what would come later than it can from now on comes then; how many. An
+    interval begins anew. A time that was dealt with before is met again, and left alone."""
+    holding.check(tx)
+    moved = 0
+    for schedule in tx.schedules.to_come(now, _ALL):
+        first = times.natural(parse(schedule.schedule), zone_for(tx, schedule, rules), now)
+        if first is not None and schedule.next_run is not None and first < schedule.next_run:
+            moved += tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=first)
+    return moved
+
+
+def run_now(tx: Transaction, schedule_id: str, now: int) -> Occurrence:
+    """Run it because somebody asked, switched off or not; its own times stay. Raises `NotFound`, and `Conflict` while it
+    runs already."""
+    schedule = find_schedule(tx, schedule_id)
+    if tx.occurrences.running(schedule.id):
+        raise Conflict(
+            "The schedule is running already.", fix="Wait until its run has ended, or cancel it.", code="running"
+        )
+    due = now
+    while (occurrence := beginning.begin(tx, schedule, due, Cause.MANUAL, now)) is None:
+        due += 1
+    if occurrence.status is OccurrenceStatus.RUNNING:
+        tx.schedules.ran(schedule.id, now)
+    return occurrence
+
+
+# -- one schedule ------------------------------------------------------------------------------------------
+
+
+def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int) -> None:
+    text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
+    if (rest := occasions.rest_of(schedule, now)) is not None and not isinstance(text, At):
+        tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=times.resumed(schedule, text, zone, rest))
+        return
+    plan = times.plan(schedule, text, zone, now, late)
+    if not tx.schedules.advance(schedule, last_run=now if plan.cause else schedule.last_run, next_run=plan.next_run):
+        return
+    if plan.cause is None:
+        beginning.note(tx, schedule, plan.due, Cause.MISSED, report=_MISSED, now=now)
+    elif beginning.begin(tx, schedule, plan.due, plan.cause, now) is None and isinstance(text, Every):
+        _begin_anew(tx, replace(schedule, next_run=plan.next_run), plan, text, now)
+
+
+def _begin_anew(tx: Transaction, schedule: Schedule, plan: Plan, text: Every, now: int) -> None:
+    """The clock was put back onto times that it had before. A cron waits until they are over; an interval need not, for its
+    times may lie anywhere."""
+    due = plan.due + 1
+    while beginning.begin(tx, schedule, due, plan.cause or Cause.DUE, now) is None:
+        due += 1
+    tx.schedules.advance(schedule, last_run=now, next_run=due + text.seconds * 1000)

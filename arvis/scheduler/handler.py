@@ -1,0 +1,36 @@
+"""Jobs that begin by themselves: runs go the way of all executions, scripts to whoever calls them."""
+
+from __future__ import annotations
+
+from arvis.agents import occasions
+from arvis.domain.jobs import Failed, Job, Retry, Snooze, Verdict
+from arvis.domain.schedules import OccurrenceStatus
+from arvis.ports.store import Transaction
+from arvis.queue.queue import Handler
+
+
+class ScheduleHandler:
+    """`Handler` for jobs of kind `cron`, `heartbeat` and `webhook`. `runs` walks those that have an execution; `scripts` does
+    the others, whose payload is `{"schedule": id, "due": ms, "occurrence": id}`, and ends the occurrence in the commit that
+    settles the job (`occasions.end`), or has its agent go on with it (`beginning.trigger`)."""
+
+    def __init__(self, *, runs: Handler, scripts: Handler) -> None:
+        self._runs = runs
+        self._scripts = scripts
+
+    async def run(self, job: Job) -> Verdict:
+        return await self._handler_of(job).run(job)
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        self._handler_of(job).postponed(tx, job, outcome, now)
+        if job.execution_id is not None or not isinstance(outcome, Failed):
+            return
+        occurrence = tx.occurrences.get(str(job.payload.get("occurrence", "")))
+        if occurrence is not None:
+            occasions.end(tx, occurrence, OccurrenceStatus.FAILED, outcome.error, now)
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        await self._handler_of(job).announce(job, outcome)
+
+    def _handler_of(self, job: Job) -> Handler:
+        return self._runs if job.execution_id is not None else self._scripts

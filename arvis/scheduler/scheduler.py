@@ -1,0 +1,97 @@
+"""The scheduler at run time: it looks when the soonest schedule is due, when one has changed, and every few seconds
+whatever the clocks say; what there is to do the rows decide (`due.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import structlog
+
+from arvis.agents.timetable import Rules
+from arvis.domain.errors import StoreError
+from arvis.domain.events import NoticesMissed, SchedulesChanged
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store
+from arvis.process.leases import Holding
+from arvis.scheduler import due
+from arvis.scheduler.ticker import Ticker
+from arvis.scheduler.times import LATE_MS
+
+log = structlog.get_logger(__name__)
+
+#: A wall clock that moves by so much (ms) more or less than the steady one was set.
+JUMP_MS = 60_000
+
+
+class Scheduler:
+    """`poll_seconds` is how often it looks at least, `zone` the daemon's. One at a time works on a database; should there
+    be two for a moment, the rows keep them apart."""
+
+    def __init__(self, *, store: Store, bus: Bus, clock: Clock, poll_seconds: float, zone: str) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._poll_seconds = poll_seconds
+        self._late = max(int(2 * poll_seconds * 1000), LATE_MS)
+        self._rules = Rules(zone=zone)
+        #: Wall and steady time of the last look; None: the rows may be of another clock.
+        self._seen: tuple[int, float] | None = None
+
+    async def run(self, holding: Holding) -> None:
+        """Look again and again, until cancelled. A database that cannot be used now is asked again."""
+        with self._woken() as (wake, ticker):
+            while True:
+                wake.clear()
+                try:
+                    if (seconds := await self.look(holding)) < self._poll_seconds:
+                        ticker.set(seconds)
+                except StoreError as error:
+                    log.warning("duty_failed", duty="schedules", error=error.what, why=error.why)
+                with suppress(TimeoutError):
+                    # The loop's own steady time: the alarm goes by the wall clock, which may be set.
+                    async with asyncio.timeout(self._poll_seconds):
+                        await wake.wait()
+
+    async def look(self, holding: Holding) -> float:
+        """Deal with what is due; how many seconds later to look again."""
+        now = self._clock.now()
+        if self._was_set_back(now):
+            moved = await self._store.write(due.set_back, holding, self._rules, now)
+            if moved:
+                log.info("schedules_moved", count=moved, why="they were due later than they can be by this clock")
+        self._seen = now, self._clock.monotonic()
+        found = await self._store.read(due.look, now)
+        while found.now and await self._store.write(due.take, holding, self._rules, self._late, now):
+            """Slice by slice."""
+        if found.now:
+            found = await self._store.read(due.look, now)
+        soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
+        return min(max(0.0, soonest), self._poll_seconds)
+
+    def _was_set_back(self, now: int) -> bool:
+        """At the first look, and when the wall clock went back meanwhile."""
+        if self._seen is None:
+            return True
+        wall, steady = self._seen
+        jump = round(now - wall - (self._clock.monotonic() - steady) * 1000)
+        if abs(jump) > JUMP_MS:
+            log.warning("clock_jumped", seconds=jump / 1000, why="the clock of this machine was set")
+        return jump < -JUMP_MS
+
+    @contextmanager
+    def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:
+        """What rings when the next time has come, or somebody says that it is another."""
+        wake = asyncio.Event()
+        ticker = Ticker(ring=wake.set)
+        endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]
+        ticker.start()
+        try:
+            yield wake, ticker
+        finally:
+            ticker.stop()
+            for end in endings:
+                end()

@@ -1,0 +1,234 @@
+"""Script heartbeats: fetch an answer, say what a template makes of it, and ask the agent where a condition holds; no model
+on the way (behaviour.md 1.12).
+
+The address is a person's or a model's, so it is dialled by the guarded fetcher alone. What comes back is data: it is said
+as the agent's message, tainted, and no tag in it stays one. Everything that an answer leads to is written in the commit
+that ends the job: a fetch that is made again after a crash says nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from arvis.agents import occasions
+from arvis.agents.posting import post
+from arvis.agents.runs import Errand
+from arvis.domain.errors import LeaseLost, ToolError
+from arvis.domain.jobs import Done, Failed, Job, Priority, Retry, Settled, Snooze, Verdict
+from arvis.domain.markup import escape
+from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
+from arvis.domain.taint import CLEAN, Label
+from arvis.domain.text import storable, storable_json
+from arvis.ports.clock import Clock
+from arvis.ports.fetcher import Fetched, Fetcher
+from arvis.ports.store import Store, Transaction
+from arvis.scheduler import beginning
+from arvis.scheduler.templates import holds, render
+
+TIMEOUT_SECONDS = 10.0
+MOST_BYTES = 1_000_000
+#: JSON above this size (bytes) is read in a thread, so that nobody else waits for it.
+_THREAD_BYTES = 65_536
+#: However short its cooldown, a script asks a model no more often than other schedules may.
+LEAST_BETWEEN_ASKED_MS = 30_000
+_LONGEST_FAILURE = 300
+_OK = range(200, 300)
+
+_FROM_OUTSIDE = frozenset({Label.TOOLS})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a script got: the answer read from JSON, or in words why there is none."""
+
+    answer: Any = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What an answer leads to: `text` is what the template makes of it, said only if `say`; `errand` what the agent is asked.
+    `memo` is what the script knows from now on."""
+
+    text: str
+    say: bool
+    errand: Errand | None
+    memo: Mapping[str, Any]
+
+
+class ScriptRunner:
+    """`Handler` of the jobs that `beginning` makes for scripts. `fetcher` is opened when first asked for; an answer may take
+    `seconds`."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        fetcher: Callable[[], Awaitable[Fetcher]],
+        clock: Clock,
+        seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._store = store
+        self._fetcher = fetcher
+        self._clock = clock
+        self._seconds = seconds
+
+    async def run(self, job: Job) -> Verdict:
+        script = await self._store.read(script_of, job)
+        finding = Finding() if script is None else await self._find(script)
+        await self._store.write(conclude, job, script, finding, self._clock.now())
+        return Settled()
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        """Whoever hands the jobs over ends the occurrence of one that is given up."""
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        """Nobody waits for it."""
+
+    async def _find(self, script: Mapping[str, Any]) -> Finding:
+        try:
+            fetcher = await self._fetcher()
+            fetched = await fetcher.fetch(
+                script["url"],
+                max_bytes=MOST_BYTES,
+                timeout=self._seconds,
+                headers={"Accept": "application/json", **(script.get("headers") or {})},
+            )
+        except ToolError as error:  # refused, or no answer
+            return Finding(failure=error.what)
+        if fetched.status not in _OK:
+            return Finding(failure=f"The address answered with status {fetched.status}.")
+        if fetched.truncated:
+            return Finding(failure=f"The answer is larger than {MOST_BYTES:,} bytes.")
+        if len(fetched.body) > _THREAD_BYTES:
+            return await asyncio.to_thread(read_answer, fetched)
+        return read_answer(fetched)
+
+
+def read_answer(fetched: Fetched) -> Finding:
+    try:
+        text = fetched.body.decode("utf-8-sig")
+        return Finding(storable_json(json.loads(text, parse_constant=_no_number, parse_float=_finite)))
+    except (ValueError, RecursionError):
+        return Finding(failure="The answer is no JSON.")
+
+
+def judge(script: Mapping[str, Any], answer: Any, memo: Mapping[str, Any], now: int) -> Verdicts:
+    """`notify` says when there is something to say: `always`, `on_condition` while it holds, `on_change` when the text is
+    another than was said last. Within `cooldown` seconds of the last time, neither a condition nor a change counts."""
+    condition, notify = script.get("condition"), script.get("notify", "always")
+    text = render(script["template"], answer)
+    met = condition is not None and holds(condition, answer)
+    rests = int(script.get("cooldown", 0) * 1000)
+    awake = _passed(memo.get("said"), now, rests)
+    say = {"always": True, "on_condition": met and awake, "on_change": text != memo.get("text") and awake}[notify]
+    errand = None
+    if met and _passed(memo.get("asked"), now, max(rests, LEAST_BETWEEN_ASKED_MS)):
+        errand = _errand((condition or {}).get("triggerPrompt"), answer)
+    kept = {name: value for name, value in memo.items() if name != "failure"}
+    kept |= {"text": text, "said": now} if say else {}
+    kept |= {"asked": now} if errand is not None else {}
+    return Verdicts(text, say and bool(text.strip()), errand, kept)
+
+
+def _errand(prompt: str | None, answer: Any) -> Errand | None:
+    """The prompt may name values, too; these are not its author's own words."""
+    if prompt is None:
+        return None
+    whole = render(prompt, answer)
+    return Errand(whole, taint=CLEAN if whole == prompt else _FROM_OUTSIDE)
+
+
+# -- scripts over a transaction ----------------------------------------------------------------------------
+
+
+def script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
+    """What is to be done, unless its time has ended meanwhile."""
+    schedule, occurrence = _rows(tx, job)
+    return schedule.script if schedule is not None and occurrence is not None else None
+
+
+def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, finding: Finding, now: int) -> None:
+    """Say what there is to say, end the occurrence and the job. A script that was changed while it was called says
+    nothing: nobody wants to hear of it any more."""
+    if not tx.jobs.settle(job, Done(), now):
+        raise LeaseLost("The job was taken away while it ran")
+    schedule, occurrence = _rows(tx, job)
+    if occurrence is None:
+        return
+    if schedule is None or script is None or schedule.script != script:
+        occasions.end(tx, occurrence, OccurrenceStatus.SKIPPED, "It was changed meanwhile.", now)
+    elif finding.failure:
+        _fail(tx, schedule, occurrence, finding.failure, now)
+    else:
+        _tell(tx, schedule, occurrence, judge(script, finding.answer, schedule.memo, now), now)
+
+
+def _rows(tx: Transaction, job: Job) -> tuple[Schedule | None, Occurrence | None]:
+    """The occurrence only while it is open."""
+    occurrence = tx.occurrences.get(str(job.payload["occurrence"]))
+    schedule = tx.schedules.get(str(job.payload["schedule"]))
+    return schedule, occurrence if occurrence is not None and occurrence.ended_at is None else None
+
+
+def _tell(tx: Transaction, schedule: Schedule, occurrence: Occurrence, verdicts: Verdicts, now: int) -> None:
+    refused = _say(tx, schedule, verdicts.text, now) if verdicts.say else ""
+    if refused:
+        occasions.end(tx, occurrence, OccurrenceStatus.SKIPPED, refused, now)
+        return
+    tx.schedules.remember(schedule.id, verdicts.memo)
+    if verdicts.errand is not None:
+        beginning.trigger(tx, schedule, occurrence, verdicts.errand, now)
+    else:
+        status = OccurrenceStatus.DONE if verdicts.say else OccurrenceStatus.SILENT
+        occasions.end(tx, occurrence, status, verdicts.text, now)
+
+
+def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: str, now: int) -> None:
+    """One line about it, and no second while it goes on failing so."""
+    line = escape(" ".join(storable(failure).split()))[:_LONGEST_FAILURE]
+    if schedule.memo.get("failure") != line:
+        _say(tx, schedule, f"{escape(schedule.name)}: {line}", now)
+        tx.schedules.remember(schedule.id, {**schedule.memo, "failure": line})
+    occasions.end(tx, occurrence, OccurrenceStatus.FAILED, line, now)
+
+
+def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
+    """As the agent's message in its channel; else why not."""
+    agent, place = tx.agents.get(schedule.agent_id), beginning.place_of(tx, schedule)
+    if agent is None or not agent.active:
+        return "Its agent is gone or paused."
+    if isinstance(place, str):
+        return place
+    post(
+        tx,
+        agent=agent,
+        address=place,
+        text=text,
+        source=schedule.source,
+        taint=_FROM_OUTSIDE,
+        priority=Priority.BACKGROUND,
+        now=now,
+    )
+    return ""
+
+
+def _passed(since: int | None, now: int, milliseconds: int) -> bool:
+    """Also when the clock was put back behind it."""
+    return since is None or not 0 <= now - since < milliseconds
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number

@@ -1,0 +1,268 @@
+"""The stream buffer (behaviour.md 2.8): gathers chunks of speech until somebody has said all that they wanted to say.
+
+It is measured from the first chunk, so that nobody waits longer than `longest` however long somebody speaks, and it
+delivers through a callback. What waits lives in memory: whoever sent it has no receipt for it yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from arvis.domain.errors import Unavailable
+from arvis.ports.clock import Clock
+from arvis.speech.thoughts import Thoughts
+
+#: Who speaks at once, and chunk ids that are known of each of them.
+_MOST_VOICES = 1_000
+_MOST_IDS = 1_000
+#: Between two looks at what is due, in seconds: a clock may be a hair early.
+_SHORTEST_SLEEP = 0.001
+
+
+class Reason(StrEnum):
+    """Why a text left the buffer."""
+
+    COMPLETE = "complete"
+    LONGEST = "longest"
+    FULL = "full"
+    SENTENCE = "sentence"
+    PAUSE = "pause"
+    SILENCE = "silence"
+    FLUSHED = "flushed"
+
+
+class Added(StrEnum):
+    """What became of a chunk."""
+
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    KNOWN = "known"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Seconds and characters: `pause` after which a whole thought goes, `silence` after which anything goes, `longest` from
+    the first chunk on; what is shorter than `least` waits for more, what is longer than `most` waits no more."""
+
+    pause: float = 1.5
+    silence: float = 3.0
+    longest: float = 15.0
+    least: int = 20
+    most: int = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`complete`: the speaker is done."""
+
+    id: str
+    text: str
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What was said, the chunks that it was made of in their order."""
+
+    key: str
+    text: str
+    chunk_ids: tuple[str, ...]
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class BufferStatus:
+    """`age` in seconds from the first chunk; `state`: active, or paused when nothing came for a while."""
+
+    exists: bool
+    content: str = ""
+    age: float = 0.0
+    state: str = "complete"
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What waits. Times by the monotonic clock."""
+
+    first_at: float
+    last_at: float
+    pieces: list[str] = field(default_factory=list)
+    chunk_ids: list[str] = field(default_factory=list)
+    watcher: asyncio.Task[None] | None = None
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.pieces)
+
+
+@dataclass(slots=True)
+class _Voice:
+    """Somebody who speaks. What they said is delivered in its order."""
+
+    heard: _Heard | None = None
+    known: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    order: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class StreamBuffer:
+    """A buffer for each key. `deliver` gets every text once, and raises nothing."""
+
+    def __init__(
+        self, *, clock: Clock, rules: Rules, thoughts: Thoughts, deliver: Callable[[Utterance], Awaitable[None]]
+    ) -> None:
+        self._clock = clock
+        self._rules = rules
+        self._thoughts = thoughts
+        self._deliver = deliver
+        self._voices: OrderedDict[str, _Voice] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def add(self, key: str, chunk: Chunk) -> Added:
+        """Returns once it waits, or was delivered together with what waited. A chunk that came before says nothing new, but
+        may say that it was the last. Raises `Unavailable` when too many speak."""
+        voice = self._voice(key)
+        now = self._clock.monotonic()
+        if chunk.id in voice.known:
+            if voice.heard is None or not chunk.complete or chunk.id not in voice.heard.chunk_ids:
+                return Added.KNOWN
+            reason: Reason | None = Reason.COMPLETE
+        else:
+            self._hear(voice, chunk, now)
+            reason = self._on_chunk(voice.heard, chunk, now)
+        if reason is not None:
+            await self._let_go(key, voice, reason)
+            return Added.DELIVERED
+        if voice.heard is not None and voice.heard.watcher is None:
+            voice.heard.watcher = self._start(self._watch(key, voice, voice.heard))
+        return Added.WAITING
+
+    def flush(self, key: str) -> Utterance | None:
+        """Take out what waits, without delivering it."""
+        voice = self._voices.get(key)
+        return None if voice is None else self._take_out(key, voice, Reason.FLUSHED)
+
+    async def release(self, key: str) -> None:
+        """Deliver what waits, whatever it is: no more will come. Returns when nothing is under way any more."""
+        if (voice := self._voices.get(key)) is not None:
+            await self._let_go(key, voice, Reason.FLUSHED)
+
+    def forget(self, utterance: Utterance) -> None:
+        """Its chunks did not get through: they may come again."""
+        if (voice := self._voices.get(utterance.key)) is not None:
+            for chunk_id in utterance.chunk_ids:
+                voice.known.pop(chunk_id, None)
+
+    def status(self, key: str) -> BufferStatus:
+        voice = self._voices.get(key)
+        if voice is None or (heard := voice.heard) is None:
+            return BufferStatus(exists=False)
+        now = self._clock.monotonic()
+        state = "active" if now - heard.last_at < self._rules.pause else "paused"
+        return BufferStatus(exists=True, content=heard.text, age=now - heard.first_at, state=state)
+
+    # -- rules ---------------------------------------------------------------------------------------------
+
+    def _on_chunk(self, heard: _Heard | None, chunk: Chunk, now: float) -> Reason | None:
+        if heard is None:
+            return None
+        if chunk.complete:
+            return Reason.COMPLETE
+        if now - heard.first_at >= self._rules.longest:
+            return Reason.LONGEST
+        text = heard.text
+        if len(text) >= self._rules.most:
+            return Reason.FULL
+        if len(text) < self._rules.least:
+            return None
+        whole = self._thoughts.ends_sentence(text) and self._thoughts.is_whole(text)
+        return Reason.SENTENCE if whole else None
+
+    def _on_time(self, heard: _Heard, now: float) -> Reason | None:
+        if now - heard.first_at >= self._rules.longest:
+            return Reason.LONGEST
+        silence = now - heard.last_at
+        if silence >= self._rules.silence:
+            return Reason.SILENCE
+        text = heard.text
+        if silence >= self._rules.pause and len(text) >= self._rules.least and self._thoughts.is_whole(text):
+            return Reason.PAUSE
+        return None
+
+    def _next_look(self, heard: _Heard, now: float) -> float:
+        """After the pause, and if that was not enough, after the rest of the silence; but never too late."""
+        pause, silence = heard.last_at + self._rules.pause, heard.last_at + self._rules.silence
+        return min(pause if now < pause else silence, heard.first_at + self._rules.longest)
+
+    # -- what waits ----------------------------------------------------------------------------------------
+
+    def _voice(self, key: str) -> _Voice:
+        """The longest silent one makes room."""
+        voice = self._voices.get(key)
+        if voice is None:
+            if len(self._voices) >= _MOST_VOICES:
+                silent = (name for name, each in self._voices.items() if each.heard is None and not each.order.locked())
+                if (name := next(silent, None)) is None:
+                    raise Unavailable("Too many people speak at once.", fix="Send it again in a moment.")
+                del self._voices[name]
+            voice = self._voices[key] = _Voice()
+        self._voices.move_to_end(key)
+        return voice
+
+    def _hear(self, voice: _Voice, chunk: Chunk, now: float) -> None:
+        _remember(voice.known, [chunk.id])
+        text = chunk.text.strip()
+        if not text:
+            return
+        if voice.heard is None:
+            voice.heard = _Heard(first_at=now, last_at=now)
+        voice.heard.pieces.append(text)
+        voice.heard.chunk_ids.append(chunk.id)
+        voice.heard.last_at = now
+
+    def _take_out(self, key: str, voice: _Voice, reason: Reason) -> Utterance | None:
+        heard, voice.heard = voice.heard, None
+        if heard is None:
+            return None
+        if heard.watcher is not None and heard.watcher is not asyncio.current_task():
+            heard.watcher.cancel()
+        return Utterance(key, heard.text, tuple(heard.chunk_ids), reason)
+
+    async def _let_go(self, key: str, voice: _Voice, reason: Reason) -> None:
+        """Taken out before anybody else has a turn. Whoever waits for it may leave; what was said is delivered all the
+        same."""
+        utterance = self._take_out(key, voice, reason)
+        await asyncio.shield(self._start(self._deliver_in_order(voice, utterance)))
+
+    async def _deliver_in_order(self, voice: _Voice, utterance: Utterance | None) -> None:
+        async with voice.order:
+            if utterance is not None:
+                await self._deliver(utterance)
+
+    # -- time ----------------------------------------------------------------------------------------------
+
+    async def _watch(self, key: str, voice: _Voice, heard: _Heard) -> None:
+        """Until what was heard is let go: by this, by a chunk, or by a flush."""
+        while voice.heard is heard:
+            now = self._clock.monotonic()
+            if (reason := self._on_time(heard, now)) is not None:
+                await self._let_go(key, voice, reason)
+                return
+            await self._clock.sleep(max(self._next_look(heard, now) - now, _SHORTEST_SLEEP))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _remember(known: OrderedDict[str, None], chunk_ids: Iterable[str]) -> None:
+    for chunk_id in chunk_ids:
+        known[chunk_id] = None
+    while len(known) > _MOST_IDS:
+        known.popitem(last=False)

@@ -1,0 +1,71 @@
+"""Whether what was said so far is a whole thought, by how it begins and ends. Which words tell so is data, by language
+(`thoughts.json`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from arvis.domain.errors import ConfigError
+
+#: What may stand behind the end of a sentence.
+_QUOTES = "\"'”’»)]」』 "  # noqa: RUF001 - a quotation mark
+
+
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """`ends` are what sentences end with, `starts` and `closings` find how a thought begins and how a talk is closed."""
+
+    ends: tuple[str, ...]
+    starts: re.Pattern[str]
+    closings: re.Pattern[str]
+
+    def ends_sentence(self, text: str) -> bool:
+        return text.rstrip(_QUOTES).endswith(self.ends)
+
+    def is_whole(self, text: str) -> bool:
+        """Whether somebody may have said all that they wanted to say."""
+        plain = text.strip().casefold()
+        return self.ends_sentence(text) or bool(self.starts.match(plain) or self.closings.search(plain))
+
+
+def thoughts_of(languages: Mapping[str, Mapping[str, Any]]) -> Thoughts:
+    """Those of all these languages together. Words of languages that write blanks are whole words."""
+    ends = {end for language in languages.values() for end in language["ends"]}
+    starts = [_phrase(each, language, before="", after=r"(?!\w)") for language, each in _each(languages, "starts")]
+    closings = [
+        _phrase(each, language, before=r"(?<!\w)", after=r"\W*$") for language, each in _each(languages, "closings")
+    ]
+    return Thoughts(tuple(sorted(ends)), _any_of(starts), _any_of(closings))
+
+
+def known_thoughts(languages: Collection[str] = ()) -> Thoughts:
+    """Those of the file, of these languages (none named: of all). Raises `ConfigError` for one that it does not hold."""
+    file = resources.files(__package__).joinpath("thoughts.json")
+    known: dict[str, Mapping[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+    if unknown := sorted(set(languages) - known.keys()):
+        raise ConfigError(
+            f"`speech.buffer.languages` names {unknown[0]!r}, which nobody has described",
+            fix=f"Known are {', '.join(sorted(known))}; leave it empty for all of them.",
+        )
+    return thoughts_of({name: known[name] for name in languages or known})
+
+
+def _each(languages: Mapping[str, Mapping[str, Any]], kind: str) -> list[tuple[Mapping[str, Any], str]]:
+    return [(language, phrase) for language in languages.values() for phrase in language[kind]]
+
+
+def _phrase(phrase: str, language: Mapping[str, Any], *, before: str, after: str) -> str:
+    words = re.escape(phrase.casefold())
+    if language.get("spaced", True):
+        return f"{before}{words}{after}"
+    return words if not before else f"{words}{after}"
+
+
+def _any_of(phrases: list[str]) -> re.Pattern[str]:
+    """Nothing is one of none."""
+    return re.compile("|".join(phrases) if phrases else r"(?!)")

@@ -1,0 +1,46 @@
+"""Pages about passes through graphs. A base of `SqlInsights`."""
+
+from __future__ import annotations
+
+import json
+
+from arvis.domain.executions import Execution, Step
+from arvis.ports.insights import ExecutionView
+from arvis.ports.pages import Page
+from arvis.store.executions import execution_of, wait_of
+from arvis.store.session import Row
+from arvis.store.snapshots import LAST, Snapshots, page
+
+
+class SqlExecutionInsights:
+    """`ExecutionInsights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def executions(
+        self, *, graph: str | None, status: str | None, limit: int, cursor: str | None
+    ) -> Page[Execution]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows(
+                "list_executions", before=cursor or LAST, graph=graph, status=status, limit=limit + 1
+            )
+        return page(rows, execution_of, limit)
+
+    async def execution(self, execution_id: str) -> ExecutionView | None:
+        async with self._snapshots.snapshot() as snapshot:
+            found = await snapshot.rows("get_execution", id=execution_id)
+            if not found:
+                return None
+            return ExecutionView(
+                execution_of(found[0]),
+                [_step_of(row) for row in await snapshot.rows("steps_of", execution_id=execution_id)],
+                [wait_of(row) for row in await snapshot.rows("waits_of", execution_id=execution_id)],
+                [execution_of(row) for row in await snapshot.rows("children_of", execution_id=execution_id)],
+            )
+
+
+def _step_of(row: Row) -> Step:
+    return Step(
+        row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"]
+    )

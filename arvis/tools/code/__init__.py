@@ -1,0 +1,20 @@
+"""Python that a model wrote, run in the sandbox: how a reply asks for it, what its scripts can call, and the tool itself."""
+
+from arvis.tools.code.functions import told_of
+from arvis.tools.code.interpreter import Interpreter, daemons_interpreter
+from arvis.tools.code.packages import PackageShelf
+from arvis.tools.code.replies import Code, code_of, envelope
+from arvis.tools.code.tool import CODE_EXECUTION, Workbench, code_tool
+
+__all__ = [
+    "CODE_EXECUTION",
+    "Code",
+    "Interpreter",
+    "PackageShelf",
+    "Workbench",
+    "code_of",
+    "code_tool",
+    "daemons_interpreter",
+    "envelope",
+    "told_of",
+]

@@ -1,0 +1,174 @@
+"""Packages that scripts declare: only those that the owner allows, as wheels, each set in a folder of its own and kept.
+
+They are fetched inside of the sandbox, where pip sees nothing of the machine but its own folder, and a wheel runs nothing
+when it is unpacked. Where they come from is pip's own matter and its settings'; no address stands here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import WORKSPACE, Sandbox, Task
+from arvis.tools.code.interpreter import Interpreter
+
+#: Stands for every name among the allowed ones.
+ANY = "*"
+
+#: Packages of one script, sets that are kept, and seconds that pip has.
+MOST_PACKAGES = 10
+MOST_SETS = 8
+_SECONDS = 300.0
+
+_PRIVATE = 0o700
+_LAST_WORDS = 600
+
+#: A name (PEP 508) with a version or without one: no option, no address, no file, no extras.
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?"
+_REQUIREMENT = re.compile(rf"(?P<name>{_NAME})(?:[ ]*==[ ]*(?P<version>[0-9][A-Za-z0-9.+!]{{0,40}}))?", re.ASCII)
+_SEPARATORS = re.compile(r"[-_.]+")
+
+_OPTIONS = (
+    "--no-input",
+    "--disable-pip-version-check",
+    "--no-cache-dir",
+    "--no-warn-script-location",
+    "--quiet",
+    "--only-binary",
+    ":all:",
+)
+
+
+class PackageShelf:
+    """Sets of packages in `folder`, for `interpreter`. `allowed` are names, or `ANY`; `settings` are pip's own, by the names
+    of their variables."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        sandbox: Sandbox,
+        interpreter: Interpreter,
+        allowed: Sequence[str] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._sandbox = sandbox
+        self._interpreter = interpreter
+        self._allowed = frozenset(map(_plain, allowed))
+        self._settings = dict(settings or {})
+        self._installing = asyncio.Lock()
+        self._held: Counter[str] = Counter()
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The names in order; `ANY` alone when every name is allowed."""
+        return (ANY,) if ANY in self._allowed else tuple(sorted(self._allowed))
+
+    @asynccontextmanager
+    async def held(self, libraries: Sequence[str]) -> AsyncIterator[Path | None]:
+        """The folder with these packages, which stays as long; None when none are wanted. Raises `ToolError` for what is
+        not allowed, and when they cannot be had."""
+        wanted = self._wanted(libraries)
+        if not wanted:
+            yield None
+            return
+        key = hashlib.sha256("\n".join([self._interpreter.version, *wanted]).encode()).hexdigest()[:32]
+        self._held[key] += 1
+        try:
+            async with self._installing:
+                place = self._folder / key
+                if not await asyncio.to_thread(_used_now, place):
+                    await self._install(place, wanted)
+            yield place
+        finally:
+            self._held[key] -= 1
+
+    def _wanted(self, libraries: Sequence[str]) -> list[str]:
+        """What pip is asked for, always the same for the same set. What Python has by itself is never fetched: whoever
+        offers a package of that name means no good."""
+        found: dict[str, str] = {}
+        for written in libraries:
+            asked = _REQUIREMENT.fullmatch(written.strip())
+            if asked is None:
+                raise ToolError(f"{written[:80]!r} is no package: write its name, or name==version.")
+            name = _plain(asked["name"])
+            if asked["name"] in sys.stdlib_module_names and name not in self._allowed:
+                continue
+            if not {ANY, name} & self._allowed:
+                raise ToolError(f"The package {name} is not allowed here. {self._told()}")
+            found[name] = f"{name}=={asked['version']}" if asked["version"] else name
+        if len(found) > MOST_PACKAGES:
+            raise ToolError(f"These are too many packages: {MOST_PACKAGES} at most.")
+        return sorted(found.values())
+
+    def _told(self) -> str:
+        return f"Allowed are: {', '.join(self.allowed)}." if self.allowed else "None is: use what Python has by itself."
+
+    async def _install(self, place: Path, wanted: Sequence[str]) -> None:
+        pip = self._interpreter.pip
+        if pip is None:
+            raise ToolError("Packages cannot be installed here: the daemon's Python has no pip.")
+        draft = place.with_suffix(".part")
+        try:
+            await asyncio.to_thread(self._make_room, draft)
+            await self._fetch(pip, draft, wanted)
+            await asyncio.to_thread(_finish, draft, place)
+        except OSError as error:
+            raise ToolError("The folder for the packages could not be made.", why=str(error.strerror)) from None
+
+    async def _fetch(self, pip: Path, draft: Path, wanted: Sequence[str]) -> None:
+        program = [str(self._interpreter.program), "-I", str(pip), "install", *_OPTIONS, "--target", WORKSPACE]
+        task = Task(
+            [*program, "--", *wanted],
+            draft,
+            environment={**self._settings, "TMPDIR": f"{WORKSPACE}/.pip"},
+            readable=[*self._interpreter.readable, pip.parent if pip.parent.suffix == ".whl" else pip],
+            network=True,
+            timeout=_SECONDS,
+        )
+        finished = await self._sandbox.run(task)
+        if finished.exit_code != 0 or finished.timed_out:
+            words = " ".join(finished.stderr.decode("utf-8", "replace").split())[-_LAST_WORDS:]
+            why = (
+                f"pip took longer than {_SECONDS:.0f} seconds" if finished.timed_out else words or "pip did not say why"
+            )
+            raise ToolError(f"The packages could not be installed ({', '.join(wanted)}): {why}")
+
+    def _make_room(self, draft: Path) -> None:
+        """Nothing of a half-made set stays, and of whole ones those that were used last or are in use."""
+        self._folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        for left in self._folder.glob("*.part"):
+            shutil.rmtree(left)
+        whole = sorted(self._folder.iterdir(), key=lambda each: each.stat().st_mtime, reverse=True)
+        for old in whole[MOST_SETS - 1 :]:
+            if not self._held[old.name]:
+                shutil.rmtree(old)
+        (draft / ".pip").mkdir(mode=_PRIVATE, parents=True)
+
+
+def _plain(name: str) -> str:
+    """The one form of a name, whatever its case and its separators."""
+    return _SEPARATORS.sub("-", name.strip()).lower()
+
+
+def _used_now(place: Path) -> bool:
+    """Whether it is there; then it counts as used last."""
+    if not place.is_dir():
+        return False
+    os.utime(place)
+    return True
+
+
+def _finish(draft: Path, place: Path) -> None:
+    shutil.rmtree(draft / ".pip", ignore_errors=True)
+    draft.rename(place)

@@ -1,0 +1,113 @@
+"""The code in a reply: two elements inside its block of metadata (behaviour 5.6, seed 003).
+
+The one tokenizer says which block that is, so that no example in fenced code and no body of another tag is ever run; the
+elements are read from the raw text, because a script may be longer than what the tokenizer tells of a tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from textwrap import dedent
+
+from arvis.domain.markup import find_tags, visible
+from arvis.domain.markup_grammar import MARKERS_OF, MESSAGE_MARK, METADATA, OPENING, name_of, opens
+
+LIBRARIES, SCRIPT = "pip-dependencies-to-install", "execution-code"
+
+#: So many openings of a block are looked at.
+_MOST_BLOCKS = 16
+
+_OPENING = re.compile(OPENING)
+_PROBE = "<response-metadata>?</response-metadata>"
+
+_NAMES = ("attributes", LIBRARIES, SCRIPT)
+_CLOSING = {name: re.compile(rf"</{name}[ \t]*>", re.ASCII | re.IGNORECASE) for name in _NAMES}
+_ELEMENT = re.compile(rf"<(?P<name>{'|'.join(_NAMES)})[ \t]*>", re.ASCII | re.IGNORECASE)
+_CDATA = re.compile(r"\s*<!\[CDATA\[(?P<text>.*)\]\]>\s*", re.DOTALL)
+_FENCE = re.compile(r"(?:[^\S\n]*\n)*[^\S\n]*(`{3,}|~{3,})[\w+-]*[^\S\n]*\n(?P<text>.*)\n[^\S\n]*\1\s*", re.DOTALL)
+_MARK = re.compile(rf"(?m:^)[^\S\n]*{MESSAGE_MARK}")
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a reply wants to be run, and what people may read of it; this is nothing where the line `MESSAGE TO SEND:`
+    is missing."""
+
+    script: str
+    libraries: tuple[str, ...]
+    said: str
+
+
+def code_of(text: str) -> Code | None:
+    """None when the reply asks for nothing to be run, or its block is broken."""
+    found = _block(text)
+    if found is None:
+        return None
+    block, behind = found
+    elements = _elements(block)
+    script = _script(elements.get(SCRIPT, ""))
+    if script is None:
+        return None
+    mark = _MARK.search(behind)
+    # Behind a block, so that the text ends where a second one begins.
+    said = visible(_PROBE + behind[mark.end() :]) if mark else ""
+    return Code(script, _listed(elements.get(LIBRARIES, "")), said)
+
+
+def envelope(script: str, libraries: Sequence[str], said: str) -> str:
+    """A reply that asks for this, in its plainest form."""
+    wanted = f"<{LIBRARIES}>{', '.join(libraries)}</{LIBRARIES}>\n" if libraries else ""
+    block = f"{wanted}<{SCRIPT}>\n{script}\n</{SCRIPT}>"
+    return f"<response-metadata>\n{block}\n</response-metadata>\n{MESSAGE_MARK}\n{said}".rstrip()
+
+
+def _block(text: str) -> tuple[str, str] | None:
+    """The body of the first block, and the text behind it. A probe in the place of each opening tells whether the
+    tokenizer would see a tag there."""
+    openings = (found for found in _OPENING.finditer(text) if name_of(found) == METADATA)
+    for opening in islice(openings, _MOST_BLOCKS):
+        if opening[0].endswith("/>"):
+            continue
+        ending = MARKERS_OF[METADATA].search(text, opening.end())
+        if ending is None:
+            return None
+        if opens(ending):
+            continue
+        if any(tag.name == METADATA for tag in find_tags(text[: opening.start()] + _PROBE)):
+            return text[opening.end() : ending.start()], text[ending.end() :]
+    return None
+
+
+def _elements(block: str) -> dict[str, str]:
+    """The first of each name, by name, as they stand; none at all when one of them is not closed."""
+    found: dict[str, str] = {}
+    position = 0
+    while (opening := _ELEMENT.search(block, position)) is not None:
+        name = opening["name"].lower()
+        closing = _CLOSING[name].search(block, opening.end())
+        if closing is None:
+            return {}
+        found.setdefault(name, block[opening.end() : closing.start()])
+        position = closing.end()
+    return found
+
+
+def _script(written: str) -> str | None:
+    """Python as it is to be run: without what wraps it, and without an indent that all lines share."""
+    if (plain := _CDATA.fullmatch(written)) is not None:
+        written = plain["text"]
+    elif written.lstrip().startswith("<![CDATA["):
+        return None
+    if (fenced := _FENCE.fullmatch(written)) is not None:
+        written = fenced["text"]
+    script = dedent(written).strip("\n").rstrip()
+    return script.lstrip(" \t") or None  # no script begins indented: that first line stood behind its tag
+
+
+def _listed(written: str) -> tuple[str, ...]:
+    if (plain := _CDATA.fullmatch(written)) is not None:
+        written = plain["text"]
+    return tuple(dict.fromkeys(filter(None, (each.strip() for each in re.split(r"[,\n]", written)))))

@@ -1,0 +1,22 @@
+"""The tool that tells what lies in the conversation's own folder."""
+
+from __future__ import annotations
+
+import asyncio
+
+from arvis.domain.tools import Risk
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.tools.folder import list_files as look
+from arvis.tools.function import FunctionTool
+
+_MOST = 500
+
+
+def create(services: ToolServices) -> Tool:  # noqa: ARG001 (as every entry point)
+    return FunctionTool(list_files, risk=Risk.READ)
+
+
+async def list_files(*, caller: Caller) -> str:
+    """List the files of your own folder, with their sizes."""
+    found = await asyncio.to_thread(look, caller.workspace, _MOST)
+    return "\n".join(found.lines) or "The folder is empty."

@@ -1,0 +1,120 @@
+"""Passes through graphs over HTTP: turns, runs and what they call; list, show and end them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
+from arvis.ports.insights import ExecutionView, Insights
+from arvis.ports.operations import Operations
+from arvis.web.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.identity import OPERATE
+from arvis.web.schemas import INTEGER, LABEL, STRING, TIME, Schema, array, listing, one_of, optional, record
+from arvis.web.views import Json, page_view
+
+_EXECUTION: dict[str, Schema] = {
+    "id": STRING,
+    "graph": STRING,
+    "status": one_of(ExecutionStatus),
+    "agent": optional(STRING),
+    "source": {**STRING, "description": "What had it begin where nobody asked: schedule:ID or webhook:ID."},
+    "statusNote": {**STRING, "description": "Where it stands, in the agent's own words."},
+    "steps": INTEGER,
+    "error": optional(STRING),
+    "createdAt": TIME,
+    "updatedAt": TIME,
+}
+_STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME})
+_WAIT = record({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
+EXECUTION = record(_EXECUTION)
+EXECUTION_DETAIL = record({**_EXECUTION, "path": array(_STEP), "waits": array(_WAIT), "children": array(EXECUTION)})
+
+
+class ExecutionRoutes:
+    def __init__(self, *, insights: Insights, operations: Operations) -> None:
+        self._insights = insights
+        self._operations = operations
+
+    def endpoints(self) -> list[Endpoint]:
+        one = "/api/executions/{execution}"
+        filters = {"status": one_of(ExecutionStatus), "graph": LABEL}
+        shown = {200: EXECUTION_DETAIL}
+        return [
+            Endpoint(
+                "GET",
+                "/api/executions",
+                "Turns, runs and what they call, newest first",
+                OPERATE,
+                self._list,
+                {200: listing(EXECUTION)},
+                query={**PAGING, **filters},
+            ),
+            Endpoint("GET", one, "One of them with its way", OPERATE, self._show, shown),
+            Endpoint("POST", f"{one}/cancel", "End it with all that works for it", OPERATE, self._cancel, shown),
+        ]
+
+    async def _list(self, call: Call) -> Response:
+        page = await self._insights.executions(
+            graph=call.query("graph"),
+            status=call.choice("status", ExecutionStatus),
+            limit=call.limit,
+            cursor=call.query("cursor"),
+        )
+        agents = await self._agents()
+        return answer(page_view([_view(each, agents) for each in page.items], page.next_cursor))
+
+    async def _show(self, call: Call) -> Response:
+        found = await self._insights.execution(call.id("execution"))
+        if found is None:
+            raise NotFound("There is no such execution.", fix="Look it up in the list; old ones are removed in time.")
+        return answer(_detail(found, await self._agents()))
+
+    async def _cancel(self, call: Call) -> Response:
+        await self._operations.cancel_execution(call.id("execution"))
+        return await self._show(call)
+
+    async def _agents(self) -> Mapping[str, str]:
+        return {agent.id: agent.slug for agent in await self._insights.agents()}
+
+
+def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
+    state = execution.state
+    agent_id = state.get("agent")
+    return {
+        "id": execution.id,
+        "graph": execution.graph,
+        "status": execution.status,
+        "agent": agents.get(agent_id, agent_id) if isinstance(agent_id, str) else None,
+        "source": state.get("run", {}).get("source", ""),
+        "statusNote": state.get("status_note", ""),
+        "steps": execution.steps,
+        "error": execution.error,
+        "createdAt": execution.created_at,
+        "updatedAt": execution.updated_at,
+    }
+
+
+def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
+    return {
+        **_view(found.execution, agents),
+        "path": [_step(each) for each in found.steps],
+        "waits": [_wait(each) for each in found.waits],
+        "children": [_view(each, agents) for each in found.children],
+    }
+
+
+def _step(step: Step) -> Json:
+    return {"number": step.number, "node": step.node, "decision": step.decision, "at": step.at}
+
+
+def _wait(wait: Wait) -> Json:
+    return {
+        "id": wait.id,
+        "kind": wait.kind,
+        "prompt": wait.prompt,
+        "askedAt": wait.asked_at,
+        "open": wait.answered_at is None,
+    }

@@ -1,0 +1,212 @@
+"""Heartbeats to test: the real graphs on a real store; only the model is scripted, by the cycle that it is asked in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from arvis.agents.owners import choose_place
+from arvis.agents.runs import Errand, NewRun, begin_run
+from arvis.agents.tool_node import ToolRules
+from arvis.app.graphs import GraphParts, build_graphs
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import Done, Job, JobKind
+from arvis.domain.messages import Address, Delivery
+from arvis.domain.money import SpendingLimits
+from arvis.domain.projects import Project, ProjectStatus
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.store import Store, Transaction
+from arvis.runner import Runner
+from arvis.runner.purse import Purse
+from arvis.skills import Skill
+from arvis.testing.clock import SteppedClock
+from arvis.testing.providers import GivenProviders
+from arvis.tools.policy import Policy
+from arvis.tools.registry import Registry
+from tests.flows.engine_kit import Graphs, Scenario, Stage
+from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools
+from tests.flows.senses import Senses, file_rules
+
+DONE = "<AGENT_DONE><KEY_RESULT>All is well.</KEY_RESULT></AGENT_DONE>"
+
+_CYCLE = re.compile(r"^\s*Cycle (\d+) of \d+\.$", re.MULTILINE)
+
+
+def blocked(reason: str, needs: str = "a key") -> str:
+    inner = f"<BLOCKER_REASON>{reason}</BLOCKER_REASON><UNBLOCK_REQUIREMENTS>{needs}</UNBLOCK_REQUIREMENTS>"
+    return f"<AGENT_BLOCKED>{inner}</AGENT_BLOCKED>"
+
+
+def going_on(report: str) -> str:
+    return f"<AGENT_CONTINUE><STATUS_REPORT>{report}</STATUS_REPORT></AGENT_CONTINUE>"
+
+
+class CycleModel(ScriptedProvider):
+    """Answers by the cycle in its prompt, not by how often it was asked: a process that died has asked in vain. What a
+    cycle has no answer for is done, and so is what follows the use of a tool. `during` is what happens while it thinks."""
+
+    def __init__(self, answers: Mapping[int, Answer]) -> None:
+        super().__init__()
+        self._answers = answers
+        self.during: Callable[[], Awaitable[None]] | None = None
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        if self.during is not None:
+            await self.during()
+        used = any(turn.outputs for turn in request.turns)
+        self.script.append(DONE if used else self._answers.get(cycle_of(request), DONE))
+        return await super().stream(request, account, on_text)
+
+
+def cycle_of(request: RunRequest) -> int:
+    return max(int(number) for turn in request.turns for number in _CYCLE.findall(turn.content))
+
+
+@dataclass(slots=True)
+class Pulse:
+    """One heartbeat: what its schedule says, what the model answers in each cycle, what there is when it begins."""
+
+    answers: Mapping[int, Answer] = field(default_factory=dict)
+    prompt: str = "Look after the garden."
+    max_cycles: int = 1
+    projects: tuple[str, ...] = ()
+    skills: tuple[Skill, ...] = ()
+    model: CycleModel = field(init=False)
+    agent: Agent = field(init=False)
+    address: Address = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.model = CycleModel(self.answers)
+        name = uuid4().hex[:12]
+        self.agent = Agent(id=f"agent-{name}", slug=name, name="Gardener", tools=("update_project", "look"))
+        self.address = Address("chat", "main", f"garden-{name}")
+
+    @property
+    def owner(self) -> Address:
+        return Address("chat", "main", f"owner-{self.agent.slug}")
+
+    async def _skills(self) -> tuple[Skill, ...]:
+        return self.skills
+
+    def graphs(self, store: Store) -> Graphs:
+        runner = Runner(
+            providers=GivenProviders({"scripted": self.model}),
+            accounts=lambda: [Account(name="main", provider="scripted", model="model")],
+            clock=SteppedClock(),
+            new_id=lambda: uuid4().hex,
+            random=lambda: 0.0,
+        )
+        rules = ToolRules(
+            registry=Registry(sources=[ScriptedTools()]),
+            permit=Policy(rules={}).permit,
+            sessions=Path("sessions"),
+            secrets=PlainBox(),
+        )
+        return build_graphs(
+            GraphParts(
+                store=store,
+                runner=runner,
+                purse=Purse(store=store, limits=SpendingLimits(), clock=SteppedClock()),
+                tools=rules,
+                skills=self._skills,
+                new_id=lambda: uuid4().hex,
+                files=file_rules(Senses(Path("sessions")), {}),
+            )
+        )
+
+    def begin(self, tx: Transaction, now: int) -> str:
+        """The first time with the agent and its projects, the first of which was longest left alone."""
+        if tx.agents.get(self.agent.id) is None:
+            tx.agents.add(self.agent, now)
+            choose_place(tx, self.owner, now)
+            for number, slug in enumerate(self.projects):
+                tx.projects.add(project(slug, self.agent, number + 1, id=tx.new_id()))
+        run = NewRun(
+            agent=self.agent,
+            errand=Errand(prompt=self.prompt),
+            address=self.address,
+            principal_id=None,
+            source=f"schedule:{self.agent.slug}",
+            graph="heartbeat",
+            more={"max_cycles": self.max_cycles},
+        )
+        lane = f"schedule:{self.agent.slug}"
+        begun = begin_run(tx, run, kind=JobKind.HEARTBEAT, lane=lane, priority=10, now=now, key=lane)
+        assert begun is not None
+        return begun.id
+
+
+def project(slug: str, agent: Agent, at: int, **more: Any) -> Project:
+    fields = {"id": slug, "title": slug.title(), "goal": "", "status": ProjectStatus.ACTIVE, "notes": ""}
+    owned = {"slug": f"{slug}-{agent.slug}", "agent_id": agent.id, "principal_id": None}
+    return Project(**{**fields, **owned, "created_at": at, "updated_at": at, **more})
+
+
+class PulseStage(Stage):
+    """A heartbeat on a store, through as many deaths as it takes; its deliveries are taken as sent."""
+
+    def __init__(self, store: Store, pulse: Pulse) -> None:
+        super().__init__(store=store, scenario=Scenario("heartbeat", lambda _: pulse.graphs(store), [], {}))
+        self._plain = store
+        self.pulse = pulse
+        self.sent: list[Delivery] = []
+
+    async def begin(self) -> None:
+        self.execution_id = await self._plain.write(self.pulse.begin, self._clock.now())
+
+    async def pass_days(self, days: float) -> None:
+        await self._clock.sleep(86_400 * days)
+
+    def _worker(self, store: Store) -> Callable[[Job], Awaitable[None]]:
+        work = super()._worker(store)
+
+        async def take(job: Job) -> None:
+            if job.kind is JobKind.DELIVER:
+                self.sent.append(await self._plain.write(_sent, job))
+            else:
+                await work(job)
+
+        return take
+
+    async def cycles(self) -> list[Execution]:
+        return await self._plain.read(lambda tx: tx.executions.children_of(self.execution_id))
+
+    @property
+    def told(self) -> list[str]:
+        """What the owner was told."""
+        return [each.content for each in self.sent if each.address.channel == self.pulse.owner.channel]
+
+
+def _sent(tx: Transaction, job: Job) -> Delivery:
+    delivery = tx.deliveries.get(job.delivery_id or "")
+    assert delivery is not None
+    tx.jobs.settle(job, Done(), 0)
+    return delivery
+
+
+async def beat(store: Store, pulse: Pulse) -> tuple[PulseStage, Execution]:
+    """A heartbeat to its end."""
+    stage = PulseStage(store, pulse)
+    await stage.begin()
+    await stage.play()
+    return stage, await stage.execution()
+
+
+def prompts_of(pulse: Pulse) -> list[str]:
+    """The words of each cycle."""
+    found: dict[int, str] = {}
+    for request in pulse.model.asked:
+        prompt = next(turn.content for turn in request.turns if _CYCLE.search(turn.content))
+        # Where several people write, lines behind the first are set in.
+        found.setdefault(cycle_of(request), prompt.replace("\n  ", "\n"))
+    return [found[number] for number in sorted(found)]
+
+
+def outcome_of(execution: Execution) -> Mapping[str, Any]:
+    outcome: Mapping[str, Any] = execution.result["outcome"]
+    return outcome

@@ -1,0 +1,63 @@
+"""A turn that goes on by itself, uses a tool, is stuck and hears a person's word, killed before and after each of its commits:
+the same end, each thing shown once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.store import Store
+from tests.flows.engine_kit import Cut, Death, Scenario, deaths
+from tests.flows.scripted import asking, call
+from tests.flows.test_tool_cuts import Errand, Model, TurnStage
+
+REPLIES = (
+    "<AGENT_CONTINUE><STATUS_REPORT>First half.</STATUS_REPORT></AGENT_CONTINUE>",
+    asking(call(1, "look", words="a")),
+    "<AGENT_BLOCKED><BLOCKER_REASON>Which town?</BLOCKER_REASON></AGENT_BLOCKED>",
+    "In Ulm. <AGENT_DONE><KEY_RESULT>found</KEY_RESULT></AGENT_DONE>",
+)
+
+
+class Worker(Model):
+    """Answers by how often it has spoken in this turn."""
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Any) -> RunResult:
+        spoken = sum(turn.role == "assistant" for turn in request.turns)
+        self.script.append(REPLIES[spoken])
+        return await super(Model, self).stream(request, account, on_text)
+
+
+def people(wait: Wait, _: object) -> dict[str, Any]:
+    assert wait.kind is WaitKind.USER
+    return {"decision": "answer", "text": "Ulm"}
+
+
+async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int]:
+    """What is on record at the end, and how many writes the last process made."""
+    errand = Errand(store)
+    errand.model = Worker()
+    stage = TurnStage(store=store, scenario=Scenario("loops", errand.graphs, [], {}, people=people))
+    await stage.begin()
+    for death in cuts:
+        with pytest.raises(Cut):
+            await stage.play(death)
+    writes = await stage.play()
+    execution = await stage.execution()
+    assert execution.status is ExecutionStatus.DONE
+    said = await store.read(lambda tx: tx.messages.progress(execution.id))
+    heard = errand.model.asked[-1].turns[-1].content
+    outcome = execution.result["outcome"]
+    return {"said": [each.content for each in said], "outcome": outcome, "heard": heard}, writes
+
+
+async def test_loops_and_questions_survive_a_cut_at_every_commit(either_store: Store) -> None:
+    whole, writes = await play(either_store)
+    assert whole["said"] == ["First half.", "Which town?"]
+    assert whole["outcome"]["result"] == "found"
+    assert whole["heard"] == "Ulm"
+    for death in deaths(writes):
+        assert (await play(either_store, death))[0] == whole, death

@@ -1,0 +1,281 @@
+"""Graph `code` (seed 003): scripts that models write run once, behind a person's word, with tools as their functions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from arvis.agents.tool_node import ToolRules
+from arvis.agents.turns import begin_turn
+from arvis.app.graphs import GraphParts, build_graphs
+from arvis.domain.agents import Agent
+from arvis.domain.executions import ExecutionStatus, Wait
+from arvis.domain.jobs import Done, Job, JobKind
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.domain.money import SpendingLimits
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.tools import Permit
+from arvis.graph.questions import RUN_AGAIN, SKIP
+from arvis.ports.store import Store, Transaction
+from arvis.process.sandbox import Bubblewrap
+from arvis.runner import Runner
+from arvis.runner.purse import Purse
+from arvis.skills import Skill
+from arvis.testing.clock import SteppedClock
+from arvis.testing.providers import GivenProviders
+from arvis.tools.code import CODE_EXECUTION, PackageShelf, Workbench, daemons_interpreter, envelope
+from arvis.tools.code.tool import RESULT
+from arvis.tools.policy import Policy
+from arvis.tools.registry import Registry
+from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, deaths
+from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools, asking, call
+from tests.flows.senses import Senses, file_rules
+from tests.parts import refused, require
+
+CODER = Agent(id="agent-coder", slug="coder", name="Coder", tools=(CODE_EXECUTION, "look", "rm", "vault"), graph="code")
+SCRIPT = "open('log', 'a').write('ran\\n')\nprint('it says', look({'words': 'the sky'}))"
+APPROVE = {"decision": "approve"}
+
+
+class Model(ScriptedProvider):
+    """Answers by how many scripts have come back to it."""
+
+    def __init__(self, *replies: Answer) -> None:
+        super().__init__()
+        self.replies = replies
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Callable[[str], None]) -> RunResult:
+        self.script.append(self.replies[min(len(results(request)), len(self.replies) - 1)])
+        return await super().stream(request, account, on_text)
+
+
+def results(request: RunRequest) -> list[str]:
+    """What the model was told of its scripts: in words, or as outputs of a tool."""
+    _, *rounds = request.turns
+    told = [turn for turn in rounds if turn.role == "user"]
+    return ["\n".join([*(output.content for output in turn.outputs), turn.content]) for turn in told]
+
+
+async def no_skills() -> list[Skill]:
+    return []
+
+
+@dataclass
+class Lab:
+    """A store, a sandbox, and a model that writes scripts; `people` answers what is asked."""
+
+    store: Store
+    folder: Path
+    model: Model
+    agent: Agent = CODER
+    rules: dict[str, Permit] = field(default_factory=dict)
+    people: Callable[[Wait], dict[str, Any]] = lambda _: APPROVE
+    asked: list[Wait] = field(default_factory=list)
+    tools: ScriptedTools = field(default_factory=ScriptedTools)
+
+    @property
+    def runs(self) -> int:
+        """How often the script has run, on the disk."""
+        logs = list(self.folder.glob("sessions/*/workspace/log"))
+        return sum(log.read_text(encoding="utf-8").count("ran") for log in logs)
+
+    def graphs(self, _world: World) -> Graphs:
+        account = Account(name="main", provider="scripted", model="model")
+        runner = Runner(
+            providers=GivenProviders({"scripted": self.model}),
+            accounts=lambda: [account],
+            clock=SteppedClock(),
+            new_id=lambda: uuid4().hex,
+            random=lambda: 0.0,
+        )
+        sandbox, python = Bubblewrap(hidden=[self.folder]), daemons_interpreter()
+        shelf = PackageShelf(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
+        parts = GraphParts(
+            store=self.store,
+            runner=runner,
+            purse=Purse(store=self.store, limits=SpendingLimits(), clock=SteppedClock()),
+            tools=ToolRules(
+                registry=Registry(sources=[self.tools]),
+                permit=Policy(rules=self.rules).permit,
+                sessions=self.folder / "sessions",
+                secrets=PlainBox(),
+            ),
+            skills=no_skills,
+            new_id=lambda: uuid4().hex,
+            files=file_rules(Senses(self.folder / "sessions"), {}),
+            bench=Workbench(sandbox, python, shelf, seconds=20.0),
+        )
+        return build_graphs(parts)
+
+    async def play(self, *cuts: Death) -> tuple[str, int]:
+        """A turn to its end after these deaths: its answer, and how many writes its last process made."""
+        scenario = Scenario("code", self.graphs, [], {}, people=lambda wait, _: self._answer(wait))
+        stage = TurnStage(store=self.store, scenario=scenario, agent=self.agent)
+        await stage.begin()
+        for death in cuts:
+            with pytest.raises(Cut):
+                await stage.play(death)
+        writes = await stage.play()
+        execution = await stage.execution()
+        assert execution.status is ExecutionStatus.DONE
+        return execution.result["content"], writes
+
+    def _answer(self, wait: Wait) -> dict[str, Any]:
+        self.asked.append(wait)
+        return self.people(wait)
+
+
+class TurnStage(Stage):
+    """A real turn of a conversation; its deliveries are taken as sent."""
+
+    def __init__(self, *, store: Store, scenario: Scenario, agent: Agent) -> None:
+        super().__init__(store=store, scenario=scenario)
+        self._plain = store
+        self._agent = agent
+
+    async def begin(self) -> None:
+        self.execution_id = await self._plain.write(_ask, self._agent)
+
+    def _worker(self, store: Store) -> Callable[[Job], Awaitable[None]]:
+        work = super()._worker(store)
+
+        async def take(job: Job) -> None:
+            if job.kind is JobKind.DELIVER:
+                await self._plain.write(lambda tx: tx.jobs.settle(job, Done(), 0))
+            else:
+                await work(job)
+
+        return take
+
+
+def _ask(tx: Transaction, agent: Agent) -> str:
+    if tx.agents.get(agent.id) is None:
+        tx.agents.add(agent, 0)
+    address = Address("chat", "main", tx.new_id())
+    principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
+    incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content="Go", event_id="1")
+    message = begin_turn(tx, incoming, agent=agent, route="test", principal=principal, attachments=(), now=0)
+    return message.execution_id or ""
+
+
+@pytest.fixture
+async def lab(store: Store, tmp_path: Path) -> Lab:
+    require("bwrap", "install bubblewrap (Debian: apt-get install bubblewrap)")
+    if (reason := await Bubblewrap().refusal()) is not None:
+        refused(reason)
+    return Lab(store, tmp_path, Model(envelope(SCRIPT, (), "One moment."), "It is blue."))
+
+
+async def test_a_script_calls_a_tool_and_its_output_comes_back(lab: Lab) -> None:
+    assert (await lab.play())[0] == "It is blue."
+    first, second = lab.model.asked
+    assert first.tools == ()
+    assert "- look(arguments: dict)" in first.system + first.changing
+    (told,) = results(second)
+    assert f"{RESULT}\nit says look of the sky\n[exit code 0; tools called: look]" in told
+    (caller,) = lab.tools.look.callers
+    assert caller.call_id == f"{caller.execution_id}-1-1-1"
+    assert lab.runs == 1
+
+
+async def test_a_person_is_asked_before_a_script_runs_and_sees_it(lab: Lab) -> None:
+    """The review of seed 003; by default of the policy."""
+    await lab.play()
+    (wait,) = lab.asked
+    assert wait.prompt.startswith("Coder wants to use the tool code_execution.")
+    assert "open('log', 'a')" in wait.prompt
+    assert "libraries: []" in wait.prompt
+
+
+async def test_what_a_person_edits_is_what_runs(lab: Lab) -> None:
+    script = "open('log', 'a').write('ran\\n')\nprint('edited')"
+    lab.people = lambda _: {"decision": "edit", "arguments": {"libraries": [], "script": script}}
+    await lab.play()
+    (told,) = results(lab.model.asked[1])
+    assert "[A person changed the arguments. This was called: code_execution" in told
+    assert "\nedited\n" in told
+    assert (lab.runs, lab.tools.look.calls) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"decision": "reject"}, "A person did not allow this call."),
+        ({"decision": "feedback", "text": "Use the moon."}, "did not allow this call, and says: Use the moon."),
+        ({"decision": "edit", "arguments": {"libraries": []}}, "changed the arguments to something that does not fit"),
+    ],
+)
+async def test_what_a_person_refuses_is_told_to_the_model(answer: Mapping[str, Any], told: str, lab: Lab) -> None:
+    lab.people = lambda _: dict(answer)
+    assert (await lab.play())[0] == "It is blue."
+    assert told in results(lab.model.asked[1])[0]
+    assert lab.runs == 0
+
+
+async def test_what_needs_a_persons_word_cannot_be_called_from_a_script(lab: Lab) -> None:
+    """Nor what is a secret, nor what the agent does not have."""
+    lab.rules |= {CODE_EXECUTION: Permit.ALWAYS, "vault": Permit.ALWAYS}
+    names = "\n".join(
+        f"try:\n    {name}()\nexcept NameError as error:\n    print(error)" for name in ("rm", "vault", "pay")
+    )
+    lab.model.replies = (envelope(names, (), ""), "Well.")
+    await lab.play()
+    (told,) = results(lab.model.asked[1])
+    assert told.count("is not defined") == 3
+    assert lab.asked == []
+
+
+async def test_a_rule_lets_scripts_run_unasked(lab: Lab) -> None:
+    lab.rules[CODE_EXECUTION] = Permit.ALWAYS
+    await lab.play()
+    assert (lab.asked, lab.runs) == ([], 1)
+
+
+async def test_examples_and_native_calls_run_nothing(lab: Lab) -> None:
+    example = f"So:\n```\n{envelope(SCRIPT, (), 'x')}\n```"
+    lab.model.replies = (example,)
+    assert "execution-code" in (await lab.play())[0]
+    lab.model.replies = (asking(call(1, "look"), text="I look."),)
+    assert (await lab.play())[0] == "I look."
+    assert (lab.runs, lab.tools.look.calls) == (0, [])
+
+
+async def test_packages_that_are_not_allowed_are_told(lab: Lab) -> None:
+    lab.model.replies = (envelope(SCRIPT, ["evil"], ""), "Sorry.")
+    await lab.play()
+    assert "The package evil is not allowed here." in results(lab.model.asked[1])[0]
+    assert lab.runs == 0
+
+
+async def test_an_agent_without_the_tool_runs_no_scripts(lab: Lab) -> None:
+    lab.agent = replace(CODER, id="agent-other", slug="other", tools=("look",))
+    await lab.play()
+    assert "There is no tool code_execution." in results(lab.model.asked[1])[0]
+    assert "execution-code" not in lab.model.asked[0].system
+    assert lab.runs == 0
+
+
+async def test_a_script_is_never_run_twice_unasked(lab: Lab) -> None:
+    """Cut before and after every commit: a run of which only the beginning is on record is asked about, and a person
+    who says that it happened is believed."""
+    lab.people = partial(_honest, lab)
+    _, writes = await lab.play()
+    assert (lab.runs, len(lab.asked)) == (1, 1)
+    for death in deaths(writes):
+        before = lab.runs
+        assert (await lab.play(death))[0] == "It is blue."
+        assert lab.runs == before + 1, death
+    assert {wait.subject for wait in lab.asked} == {None, f"tool 1: {CODE_EXECUTION}"}
+
+
+def _honest(lab: Lab, wait: Wait) -> dict[str, Any]:
+    if wait.subject is None:
+        return APPROVE
+    ran = any(caller.execution_id == wait.execution_id for caller in lab.tools.look.callers)
+    return {"decision": "answer", "text": SKIP if ran else RUN_AGAIN}

@@ -1,0 +1,105 @@
+"""A turn that goes from agent to agent and back, killed before and after each of its commits: it ends the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arvis.agents.turns import begin_turn
+from arvis.domain.agents import Agent
+from arvis.domain.executions import ExecutionStatus
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
+from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.store import Store, Transaction
+from tests.flows.engine_kit import Cut, Death, Scenario, deaths
+from tests.flows.scripted import ScriptedProvider
+from tests.flows.test_tool_cuts import Errand, TurnStage
+
+MAIN = Agent(id="a-main", slug="main", name="Main", graph="converse", helpers=("writer",))
+WRITER = Agent(id="a-writer", slug="writer", name="Writer")
+CALLS_NEEDED = 4
+
+
+class Model(ScriptedProvider):
+    """Answers by what it is shown: a process that died has asked in vain."""
+
+    async def stream(self, request: RunRequest, account: Account, on_text: Any) -> RunResult:
+        newest = request.turns[-1].content
+        self.script.append(next(answer for part, answer in ANSWERS.items() if part in newest))
+        return await super().stream(request, account, on_text)
+
+
+def _to(name: str, text: str) -> str:
+    block = (
+        f"<response-metadata><attributes><destinationAgent>{name}</destinationAgent></attributes></response-metadata>"
+    )
+    return f"{block}\nMESSAGE TO SEND:\n{text}"
+
+
+ANSWERS = {
+    "Go": _to("nobody", "Hello?"),
+    "Not handed over": _to("writer", "A poem."),
+    "from the agent Main": "Roses.",
+    "from the agent Writer": "Here: Roses.",
+}
+
+
+class TalkStage(TurnStage):
+    async def begin(self) -> None:
+        self.execution_id = await self._plain.write(_ask)
+
+
+def _ask(tx: Transaction) -> str:
+    for agent in (MAIN, WRITER):
+        if tx.agents.get(agent.id) is None:
+            tx.agents.add(agent, 0)
+    address = Address("chat", "main", tx.new_id())
+    principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
+    incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content="Go", event_id="1")
+    message = begin_turn(tx, incoming, agent=MAIN, route="test", principal=principal, attachments=(), now=0)
+    return message.execution_id or ""
+
+
+def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
+    execution = tx.executions.get(execution_id)
+    assert execution is not None
+    [asked] = tx.messages.of_turn(execution_id)
+    children = tx.executions.children_of(execution_id)
+    kept = tx.threads.get(asked.conversation_id or "", "agent:writer") or {}
+    return {
+        "status": execution.status,
+        "answer": execution.result["content"],
+        "talk": {key: execution.state["talk"][key] for key in ("stack", "hops", "runs")},
+        "children": sorted((child.state["agent"], child.status) for child in children),
+        "moves": [message.content for message in tx.messages.progress(execution_id)],
+        "thread": [text for _, text, _ in kept["entries"]],
+        "asked": asked.status,
+    }
+
+
+async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int, int]:
+    """How the turn stands at its end, how often the model was asked, and how many writes its last process made."""
+    errand = Errand(store)
+    errand.model = Model()  # type: ignore[assignment]
+    stage = TalkStage(store=store, scenario=Scenario("talk", errand.graphs, [], {}))
+    await stage.begin()
+    for death in cuts:
+        with pytest.raises(Cut):
+            await stage.play(death)
+    writes = await stage.play()
+    return await store.read(_found, stage.execution_id), len(errand.model.asked), writes
+
+
+async def test_a_talk_survives_a_cut_at_every_commit(either_store: Store) -> None:
+    expected, calls, writes = await play(either_store)
+    assert expected["status"] is ExecutionStatus.DONE
+    assert expected["answer"] == "Here: Roses."
+    assert expected["moves"] == ["→ Writer", "→ Main"]
+    assert expected["thread"] == ["[Message from the agent Main]\nA poem.", "Roses."]
+    assert [agent for agent, _ in expected["children"]] == [MAIN.id, MAIN.id, MAIN.id, WRITER.id]
+    assert calls == CALLS_NEEDED
+    for death in deaths(writes):
+        found, calls, _ = await play(either_store, death)
+        assert found == expected, death
+        assert calls <= CALLS_NEEDED + 1, death

@@ -1,0 +1,11 @@
+"""Insights without web hooks, for tests that are about something else."""
+
+from __future__ import annotations
+
+from arvis.domain.webhooks import Webhook
+from arvis.ports.pages import Page
+
+
+class NoWebhooks:
+    async def webhooks(self, *, agent: str | None, limit: int, cursor: str | None) -> Page[Webhook]:
+        return Page((), None)
