@@ -19,6 +19,7 @@ from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
 from arvis.agents.completion import EXPLICIT, LISTEN, RULES, Completion, listen
 from arvis.agents.examination import READ_FILES, InputNode, load_arrival
+from arvis.agents.extending import Brought, Extending
 from arvis.agents.joining import came_meanwhile, heard_by, heard_with, newcomers, noted, restart, way_of
 from arvis.agents.manner import Manner, ToolCalling
 from arvis.agents.model_call import ModelCaller, unheard
@@ -40,7 +41,7 @@ from arvis.domain.money import Spender
 from arvis.domain.runs import RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Goto, Graph, Next
+from arvis.graph.decisions import Decision, End, Goto, Graph, Next
 from arvis.memory import touch
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Store
@@ -68,6 +69,7 @@ class AgentParts:
     compactor: Compactor
     tools: ToolRules
     files: FileRules
+    extending: Extending
     reply_bytes: int
     speaker: Speaker | None = None
     loops: int = 40
@@ -86,7 +88,9 @@ def agent_graph(parts: AgentParts, manner: Manner | None = None) -> Graph:
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
             PREPARE: nodes.prepare,
             "call_model": nodes.call_model,
-            "use_tools": ToolNode(store=parts.store, rules=parts.tools, manner=manner).use_tools,
+            "use_tools": ToolNode(
+                store=parts.store, rules=parts.tools, manner=manner, extending=parts.extending
+            ).use_tools,
             LISTEN: listen,
             **parts.compactor.nodes,
         },
@@ -111,6 +115,7 @@ class _Nodes:
         self._briefing = parts.briefing
         self._skills = parts.skills
         self._tools = parts.tools
+        self._extending = parts.extending
         self._reply_bytes = parts.reply_bytes
         self._spoken = SpokenReply(store=parts.store, speaker=parts.speaker)
 
@@ -129,7 +134,11 @@ class _Nodes:
         if not state.get("shrunk") and not rounds.count(state) and not is_run(context.execution):
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
-        prompt = self._briefing.prompt(turn, await self._materials(context, turn, came))
+        opened = await self._extending.open(context, turn)
+        if isinstance(opened, End):
+            return opened  # it was a command of a plugin
+        turn, brought = opened, await self._extending.bring(context, opened)
+        prompt = self._briefing.prompt(turn, await self._materials(context, turn, came, brought))
         if _outgrown(turn, prompt) and _may_compact(context.execution):
             return Goto("compact", room=prompt.room)
         context.record(touch, prompt.recalled, context.now())
@@ -137,6 +146,8 @@ class _Nodes:
         ceiling = self._briefing.budget(turn).ceiling
         audience = state[RUN]["audience"] if is_run(context.execution) else (came or [turn.current[-1].id])[-1]
         asked = self._asked(turn, prompt, audience=audience, shrunk=bool(state.get("shrunk")))
+        if brought.promise is not None:
+            asked["plugins"] = brought.promise
         told = turn.incidents[-1].id if turn.incidents else None
         return Next(
             asked,
@@ -168,18 +179,22 @@ class _Nodes:
         if not result.content.strip():
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
+        files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
         return Completion(context, asked["agent"]["explicit"], self._loops).decide(result, files)
 
-    async def _materials(self, context: NodeContext, turn: Standing, came: Sequence[str]) -> Materials:
+    async def _materials(
+        self, context: NodeContext, turn: Standing, came: Sequence[str], brought: Brought
+    ) -> Materials:
         specs = await self._manner.specs(turn.agent.tools)
         used = await self._used(context, came, group=self._briefing.in_group(turn))
         return Materials(
             skills=await self._skills(),
-            tools=_with_used(specs, used),
+            tools=_with_used(specs, self._manner.shown(used)),
             rounds=used,
             rules=await self._rules(context, turn.agent),
             shrunk=bool(context.state.get("shrunk")),
             now=context.now(),
+            extras=brought.extras,
         )
 
     async def _rules(self, context: NodeContext, agent: Agent) -> str:
@@ -192,7 +207,8 @@ class _Nodes:
         asked: Mapping[str, Any] = context.value
         used = await self._used(context, group=asked["group"])
         specs = await self._manner.specs(asked["agent"]["tools"])
-        behind = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
+        fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
+        behind = self._manner.shown(fitted, off=off)
         *earlier, newest = (Turn(role, content) for role, content in asked["turns"])
         newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
         return RunRequest(

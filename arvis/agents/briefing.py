@@ -13,7 +13,7 @@ from typing import TypeVar
 from arvis.agents.conductor import conductor_rules
 from arvis.agents.input import sanitise
 from arvis.agents.standing import Standing
-from arvis.context import Budget, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
+from arvis.context import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
 from arvis.context.talk import line_of
 from arvis.conversations import Estimator, estimator_of
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
@@ -41,6 +41,7 @@ class Materials:
     shrunk: bool
     now: int
     rules: str = ""
+    extras: Extras = NO_EXTRAS
 
 
 class Briefing:
@@ -82,6 +83,7 @@ class Briefing:
                 incidents=[incident.text for incident in turn.incidents],
                 group=_is_group(turn),
                 shrunk=brought.shrunk,
+                extras=brought.extras,
             )
         )
         return replace(prompt, taint=prompt.taint | turn.taint)
@@ -117,7 +119,7 @@ def written(message: StoredMessage, *, group: bool) -> str:
 def _is_group(turn: Standing) -> bool:
     said: list[PastMessage | StoredMessage] = [*turn.history, *turn.current]
     people = {message.principal_id for message in said if message.role is Role.USER}
-    return not turn.conversation.direct or len(people) > 1
+    return not turn.run and (not turn.conversation.direct or len(people) > 1)
 
 
 def _clean(message: _Message) -> _Message:

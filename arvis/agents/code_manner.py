@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import Permit, ToolCall, ToolSpec
-from arvis.ports.tool import Tool
+from arvis.ports.tool import Tool, Wary
 from arvis.tools.code import CODE_EXECUTION, Workbench, code_of, code_tool, envelope, told_of
 from arvis.tools.code.packages import ANY
 from arvis.tools.registry import Offer, Registry
@@ -89,7 +89,7 @@ class CodeManner:
         free = {
             name: tool
             for name, tool in offer.tools.items()
-            if not tool.sensitive and self._permit(tool) is Permit.ALWAYS
+            if not tool.sensitive and not isinstance(tool, Wary) and self._permit(tool) is Permit.ALWAYS
         }
         return Offer(free)
 

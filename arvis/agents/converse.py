@@ -94,8 +94,8 @@ class _Scene:
 
     @property
     def taint(self) -> Taint:
-        heard: Taint = frozenset({Label.AGENTS}) if self.talk.hops else CLEAN
-        return heard.union(*(entry.taint for entry in self.entries))
+        """Of what it remembers; what was read in this turn taints all of it anyway."""
+        return CLEAN.union(*(entry.taint for entry in self.entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +213,10 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
     move = next_move(talk, said, company)
     kept = (execution.state, *(child.state for child in children))
     taint = frozenset(Label(label) for state in kept for label in state.get("taint", ()))
-    told = talk.hops or isinstance(move, HandedOver)
+    told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
     files = [file for child in children for file in files_of(child.state)]
     speaker = tx.agents.get(talk.speaker)
-    return _Spoken(talk, speaker, move, taint | ({Label.AGENTS} if told else CLEAN), files)
+    return _Spoken(talk, speaker, move, taint | told, files)
 
 
 def _company(tx: Transaction, execution: Execution) -> Company:

@@ -17,6 +17,7 @@ from arvis.agents.activity import active_agents_block, activities
 from arvis.agents.completion import EXPLICIT
 from arvis.agents.heartbeat_prompt import MOST_PROJECTS, Blocker, Cycle, autonomous_prompt
 from arvis.agents.outcome import WorkOutcome, WorkStatus, child_end
+from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.owners import DAY_MS, tell_owner
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.agents.standing import INCIDENTS, OBSERVED_MS
@@ -45,7 +46,7 @@ _MOST_OBSERVED = 30
 _TIMES = 50
 
 #: In a reply: nobody needs to read it.
-_SILENT = re.compile(r"\[\s*SILENT\s*\]", re.IGNORECASE)
+_SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
 #: A look that came to an end: what was there before it was seen.
 _LOOKED = frozenset({OccurrenceStatus.DONE, OccurrenceStatus.SILENT, OccurrenceStatus.IDLE, OccurrenceStatus.BLOCKED})
 
@@ -107,12 +108,12 @@ class _Nodes:
         if context.answer is None:
             return await self._begin(context)
         ended = child_end(context.answer)
-        taint = await self._store.read(_taint_of_children, context.execution)
+        brought = await self._store.read(_brought, context.execution)
         if (focus := context.state.get("focus_id")) is not None:
             context.record(_touch, focus, context.now())
         if ended.outcome is None:
-            return _end(WorkOutcome(WorkStatus.FAILED, reason=ended.error), taint=taint)
-        return _after(context, _with_silence(ended.outcome, context.answer), taint)
+            return _end(WorkOutcome(WorkStatus.FAILED, reason=ended.error), brought)
+        return _after(context, _with_silence(ended.outcome, context.answer), brought)
 
     async def _begin(self, context: NodeContext) -> Decision:
         look, state = await self._look(context), context.state
@@ -177,31 +178,31 @@ def _focus(look: Look, state: Mapping[str, Any]) -> Project | None:
 # -- after a cycle -----------------------------------------------------------------------------------------
 
 
-def _after(context: NodeContext, outcome: WorkOutcome, taint: list[str]) -> Decision:
+def _after(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
+    """`brought` are changes of the state: what comes along with the outcome."""
     state = context.state
     left = state["cycle"] < max_cycles(state)
     if outcome.status is WorkStatus.BLOCKED:
         before = state.get("blocker")
         if before is None or (left and not _same(before["reason"], outcome.reason)):
             blocker = Blocker(outcome.reason, outcome.requirements)
-            return Again(blocker=asdict(blocker), summary=_summary(outcome), taint=taint, status_note=outcome.note)
+            return Again(blocker=asdict(blocker), summary=_summary(outcome), status_note=outcome.note, **brought)
     elif left and outcome.status is not WorkStatus.DONE:
-        return Again(blocker=None, summary=_summary(outcome), taint=taint, status_note=outcome.note)
-    return _stop(context, outcome, taint)
+        return Again(blocker=None, summary=_summary(outcome), status_note=outcome.note, **brought)
+    return _stop(context, outcome, brought)
 
 
-def _stop(context: NodeContext, outcome: WorkOutcome, taint: list[str]) -> Decision:
+def _stop(context: NodeContext, outcome: WorkOutcome, brought: Mapping[str, Any]) -> Decision:
     if outcome.status is WorkStatus.BLOCKED:
         context.record(_tell, context.execution, outcome, posted=bool(outcome.visible), now=context.now())
     if (told := context.state.get("incidents")) is not None:
         context.record(_told, context.execution, told)
-    return _end(outcome, taint=taint)
+    return _end(outcome, brought)
 
 
-def _end(outcome: WorkOutcome, *, taint: list[str] | None = None) -> Decision:
+def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Decision:
     result = RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}
-    changes = {} if taint is None else {"taint": taint}
-    return End(result, status_note=outcome.note, **changes)
+    return End(result, status_note=outcome.note, **(brought or {}))
 
 
 def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
@@ -255,10 +256,11 @@ def _observed(tx: Transaction, execution: Execution) -> list[ObservedMessage]:
     return tx.observed.newest(Address.from_json(execution.state["address"]), since, _MOST_OBSERVED)
 
 
-def _taint_of_children(tx: Transaction, execution: Execution) -> list[str]:
-    """What it and its cycles read."""
-    taint = {*execution.state.get("taint", ())}
-    return sorted(taint.union(*(child.state.get("taint", ()) for child in tx.executions.children_of(execution.id))))
+def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
+    """What its cycles read, and the files that the newest of them made."""
+    cycles = tx.executions.children_of(execution.id)
+    taint = {*execution.state.get("taint", ())}.union(*(cycle.state.get("taint", ()) for cycle in cycles))
+    return {"taint": sorted(taint), **with_files(execution.state, files_of(cycles[-1].state) if cycles else ())}
 
 
 def _touch(tx: Transaction, project_id: str, now: int) -> None:

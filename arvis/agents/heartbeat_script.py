@@ -26,7 +26,17 @@ _NOTIFY = ("always", "on_condition", "on_change")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", re.ASCII)
 #: Of these only the one who sends knows what is true.
 _OWN_HEADERS = frozenset(
-    {"accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade"}
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
 )
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}", re.ASCII)
 

@@ -14,6 +14,7 @@ from arvis.agents import rounds
 from arvis.agents.completion import EXPLICIT
 from arvis.agents.runs import is_run
 from arvis.domain.agents import Agent
+from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job
 from arvis.domain.messages import StoredMessage
 from arvis.graph.context import NodeContext
@@ -84,7 +85,10 @@ def noted(state: Mapping[str, Any], current: Sequence[StoredMessage], came: Sequ
 
 
 def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began."""
+    """Waiting messages of the same person join this turn; their own turns never began. Whoever it called has been told what
+    it is about already."""
+    if any(wait.kind is WaitKind.CHILD for wait in tx.waits.of_execution(job.execution_id or "")):
+        return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
         if follower.execution_id is not None and job.execution_id is not None:
             tx.messages.join_turn(follower.execution_id, job.execution_id)

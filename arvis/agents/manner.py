@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from arvis.domain.runs import RunResult
+from arvis.domain.runs import RunResult, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.tools.registry import Offer, Registry
 
@@ -33,6 +33,10 @@ class Manner(Protocol):
         """A reply, with the calls that it asks for."""
         ...
 
+    def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
+        """Rounds as the model reads them again; `off`: no more calls are made."""
+        ...
+
 
 class ToolCalling:
     """`Manner` of graph `agent`: tools are called the way the vendors have it."""
@@ -53,3 +57,7 @@ class ToolCalling:
 
     def read(self, result: RunResult) -> RunResult:
         return result
+
+    def shown(self, turns: Sequence[Turn], *, off: bool = False) -> tuple[Turn, ...]:
+        del off  # vendors are told by the request itself
+        return tuple(turns)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from arvis.domain.agent_rules import Flaw, flaws, flaws_of_binding
+from arvis.domain.agent_rules import Flaw, flaws, flaws_of_binding, graph_named
 from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.text import storable
@@ -155,7 +155,7 @@ def changed_agent(agent: Agent, changes: Mapping[str, Any]) -> Agent:
 
 def _value(field: str, value: Any) -> Any:
     if field in _TEXTS and isinstance(value, str):
-        return storable(value)
+        return graph_named(storable(value)) if field == "graph" else storable(value)
     if field in _OPTIONAL_TEXTS and (value is None or isinstance(value, str)):
         return storable(value) if value else None
     if field in _LISTS and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):

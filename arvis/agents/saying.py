@@ -80,6 +80,7 @@ def ask(tx: Transaction, execution: Execution, now: int) -> None:
     """Show the open questions of a turn in its chat, each once; those of a child, in the turn that it works for. A run that
     nobody asked for asks where it would post."""
     turn = lifecycle.root_of(tx, execution)
+    lifecycle.make_way(tx, execution, now)
     if asked := tx.messages.of_turn(turn.id):
         show_questions(tx, execution, like=asked[-1], now=now)
         tx.messages.mark_turn(turn.id, MessageStatus.WAITING)

@@ -46,7 +46,8 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Standing(Asked):
     """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
-    accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added."""
+    accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added; `run`: no message of a chat
+    stands for it."""
 
     conversation: Conversation
     history: list[PastMessage]
@@ -60,6 +61,7 @@ class Standing(Asked):
     taint: Taint
     observed: list[Overheard]
     incidents: list[Incident]
+    run: bool = False
 
     @property
     def asker(self) -> str | None:
@@ -121,6 +123,7 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
         observed=read_along,
         incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
+        run=is_run(execution),
     )
 
 

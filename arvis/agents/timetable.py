@@ -284,7 +284,7 @@ def _check_texts(wanted: Schedule) -> None:
         raise Unprocessable("`connector` must be the name of a bot.", fix="Leave it out where there is only one.")
     if len(wanted.prompt.encode(errors="replace")) > _LARGEST_PROMPT or storable(wanted.prompt) != wanted.prompt:
         raise Unprocessable(f"`prompt` must be a text of at most {_LARGEST_PROMPT} bytes.", fix="Shorten it.")
-    if wanted.script is None and not wanted.prompt.strip():
+    if wanted.script is None and wanted.kind is ScheduleKind.CRON and not wanted.prompt.strip():
         raise Unprocessable("`prompt` is missing.", fix="Say what the agent shall do.")
 
 

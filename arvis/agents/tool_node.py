@@ -10,6 +10,7 @@ from typing import Any
 
 from arvis.agents import rounds, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.extending import Extending
 from arvis.agents.manner import Manner
 from arvis.agents.outgoing import with_files
 from arvis.agents.standing import Asked, load_asked
@@ -50,14 +51,15 @@ class ToolRules:
 
 
 class ToolNode:
-    def __init__(self, *, store: Store, rules: ToolRules, manner: Manner) -> None:
+    def __init__(self, *, store: Store, rules: ToolRules, manner: Manner, extending: Extending) -> None:
         self._store = store
         self._rules = rules
         self._manner = manner
+        self._extending = extending
 
     async def use_tools(self, context: NodeContext) -> Decision:
         """Make the calls of the last round; first ask about those that need a person's word, one after the other."""
-        turn = await self._store.read(load_asked, context.execution)
+        turn = await self._extending.equip(await self._store.read(load_asked, context.execution), context.state)
         number = rounds.count(context.state)
         calls = rounds.calls_of(context.state, number)
         earlier = [call for before in range(1, number) for call in rounds.calls_of(context.state, before)]

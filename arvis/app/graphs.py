@@ -10,6 +10,7 @@ from arvis.agents.briefing import Briefing
 from arvis.agents.code_manner import CodeManner
 from arvis.agents.compaction import Compactor, Measures, compaction_graph
 from arvis.agents.converse import ConverseParts, converse_graph
+from arvis.agents.extending import Extending
 from arvis.agents.heartbeat import HeartbeatParts, heartbeat_graph
 from arvis.agents.model_call import ModelCaller
 from arvis.agents.planning.desk import PLAN_RETRIEVAL
@@ -63,6 +64,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         compactor=_compactor(parts, caller, after=PREPARE),
         tools=parts.tools,
         files=parts.files,
+        extending=_extending(parts),
         reply_bytes=parts.reply_bytes,
         speaker=parts.speaker,
         loops=parts.loops,
@@ -83,6 +85,11 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
 
 def _code(rules: ToolRules, bench: Workbench) -> CodeManner:
     return CodeManner(registry=rules.registry, permit=rules.permit, bench=bench)
+
+
+def _extending(parts: GraphParts) -> Extending:
+    rules = parts.tools
+    return Extending(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone)
 
 
 def _compactor(parts: GraphParts, caller: ModelCaller, *, after: str | None) -> Compactor:

@@ -163,14 +163,7 @@ def build_web(
             approvers=approvers_of(config.approvals.approvers),
         ),
         backups=base.backups,
-        accounts=AccountDesk(
-            book=base.accounts,
-            store=base.store,
-            secrets=base.secrets,
-            providers=providers,
-            bus=base.bus,
-            clock=base.clock,
-        ),
+        accounts=_account_desk(base, providers),
         bots=bots.desk,
         bot_connector=bots.fleet.connector,
         secrets=base.secrets,
@@ -187,6 +180,17 @@ def build_web(
         thoughts=known_thoughts(config.speech.buffer.languages),
     )
     return WebServer(around=around)
+
+
+def _account_desk(base: Base, providers: Providers) -> AccountDesk:
+    return AccountDesk(
+        book=base.accounts,
+        store=base.store,
+        secrets=base.secrets,
+        providers=providers,
+        bus=base.bus,
+        clock=base.clock,
+    )
 
 
 def _speech_rules(config: Config) -> Rules:

@@ -23,6 +23,7 @@ from arvis.config.values import (
     Url,
     Whole,
 )
+from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent, Binding, Permission
 from arvis.domain.messages import Respond
 from arvis.domain.money import MICROS, SpendingLimits
@@ -131,7 +132,8 @@ class AgentEntry(Section):
     @property
     def agent(self) -> Agent:
         """Without an id."""
-        return Agent(id="", **self.model_dump(exclude={"channels"}))
+        fields = self.model_dump(exclude={"channels"})
+        return Agent(id="", **{**fields, "graph": graph_named(self.graph)})
 
     @property
     def bindings(self) -> tuple[Binding, ...]:

@@ -198,6 +198,10 @@ class Retry:
     error: str
 
 
+#: Why a job waits whose execution waits for its children.
+CALLED = "called"
+
+
 @dataclass(frozen=True, slots=True)
 class Snooze:
     """It cannot run before `run_at` (ms), through no fault of its own; counts nothing."""

@@ -12,7 +12,7 @@ from functools import partial
 from arvis.agents import notices, saying, turns
 from arvis.agents.agent import is_turn
 from arvis.agents.occasions import run_ended
-from arvis.agents.outcome import WorkStatus
+from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.outgoing import files_of
 from arvis.agents.posting import post, unsilenced
 from arvis.agents.runs import is_run, source_of
@@ -95,7 +95,8 @@ class Conclusion:
                 files=files_of(execution.state),
             )
         status = _status(execution) or WorkStatus.DONE
-        run_ended(tx, execution, "silent" if status is WorkStatus.DONE and not text else status, text, now)
+        said = text or WorkOutcome.from_json(execution.result["outcome"]).note
+        run_ended(tx, execution, "silent" if status is WorkStatus.DONE and not text else status, said, now)
 
     def _situation(
         self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint

@@ -18,7 +18,7 @@ from typing import Any
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import Event, ExecutionPaused, JobSettled
 from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus, Wait
-from arvis.domain.jobs import Done, Job
+from arvis.domain.jobs import CALLED, Done, Job, Outcome, Snooze
 from arvis.graph import lifecycle, questions
 from arvis.graph.context import EffectInterrupted, Fact, NodeContext
 from arvis.graph.decisions import Call, Decision, Goto, Graph, Pause
@@ -31,6 +31,9 @@ from arvis.ports.store import Store, Transaction
 Closing = Callable[[Transaction, int], None]
 #: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
 LAST_SECONDS = 2.0
+
+#: After so long (ms) work that waits for its children looks whether they are done, although nobody said so.
+LOOK_AGAIN_MS = 3_600_000
 
 #: Asked once, outside the commit, what is to be committed with this end.
 Conclude = Callable[[Execution], Closing]
@@ -325,7 +328,7 @@ def _commit(
     ends_others = closing is not None and progress.ended and progress.has_asked
     if ends_others:
         lifecycle.hold_children(tx, progress.execution.id)
-    kept = tx.jobs.settle(job, Done(), now) if closing is not None else tx.jobs.held(job)
+    kept = tx.jobs.settle(job, _rest_of(tx, job, progress, now), now) if closing is not None else tx.jobs.held(job)
     if not kept:
         raise LeaseLost("The job was taken away while it ran")
     progress.write(tx)
@@ -338,6 +341,16 @@ def _commit(
     if progress.ended:
         lifecycle.answer_parent(tx, progress.execution, now)
     return stopped
+
+
+def _rest_of(tx: Transaction, job: Job, progress: Progress, now: int) -> Outcome:
+    """The job of what waits for nothing but its children stays where it is, at the head of its lane: nobody overtakes work
+    that is under way. It looks again by itself should nobody wake it. Where a child has answered meanwhile, there is a job
+    for that already."""
+    if not progress.waits_for_children:
+        return Done()
+    others = [each.id for each in tx.jobs.live_of_execution(progress.execution.id) if each.id != job.id]
+    return Done() if others else Snooze(now + LOOK_AGAIN_MS, CALLED)
 
 
 def _note_change(tx: Transaction, *, execution: Execution, now: int) -> None:

@@ -54,6 +54,8 @@ def answer(tx: Transaction, wait_id: str, given: Answer, now: int) -> bool:
     turn = root_of(tx, execution)
     tx.messages.mark_turn(turn.id, MessageStatus.ACCEPTED if turn is execution else MessageStatus.RUNNING)
     waiting = [job for job in tx.jobs.live_of_execution(execution.id) if job.status is JobStatus.PENDING]
+    for job in waiting:
+        tx.jobs.call_back(job.id, now)
     if not waiting:
         tx.jobs.add(
             NewJob.advance(execution.id, execution.lane, execution.priority, principal_id=execution.principal_id), now
@@ -73,6 +75,19 @@ def answer_parent(tx: Transaction, execution: Execution, now: int) -> None:
     if execution.parent_wait is not None:
         value = {"status": execution.status.value, "result": execution.result, "error": execution.error}
         answer(tx, execution.parent_wait, Answer(value, "child"), now)
+
+
+def make_way(tx: Transaction, execution: Execution, now: int) -> None:
+    """While this one waits for a person, those that called it hold up nobody in their lanes."""
+    while execution.parent_wait is not None:
+        wait = tx.waits.get(execution.parent_wait)
+        above = tx.executions.get(wait.execution_id) if wait is not None else None
+        if above is None:
+            return
+        for job in tx.jobs.live_of_execution(above.id):
+            if job.status is JobStatus.PENDING:
+                tx.jobs.step_aside(job.id, now)
+        execution = above
 
 
 def fail(tx: Transaction, execution_id: str, error: str, now: int) -> None:

@@ -61,6 +61,13 @@ class Progress:
         return self.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}
 
     @property
+    def waits_for_children(self) -> bool:
+        """Whether it sleeps until children end, and for nothing else."""
+        known = {**self.asked, **{wait.id: wait for wait in self._waits}}
+        waits = [known.get(cursor.wait_id or "") for cursor in self.cursors.values()]
+        return not self.ended and bool(waits) and all(wait and wait.kind is WaitKind.CHILD for wait in waits)
+
+    @property
     def has_news(self) -> bool:
         """Whether anything happened since the last commit."""
         return bool(self._steps or self._changed or self._facts)

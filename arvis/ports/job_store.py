@@ -87,6 +87,15 @@ class JobStore(Protocol):
         """Whether there is one that `fold` would end."""
         ...
 
+    def call_back(self, job_id: str, now: int) -> None:
+        """Let a job go on that waits for the children of its execution; one that waits for anything else does so still."""
+        ...
+
+    def step_aside(self, job_id: str, now: int) -> None:
+        """End a job that waits for the children of its execution, so that its lane goes on: what they bring gets a job of
+        its own."""
+        ...
+
     def live_of_execution(self, execution_id: str) -> list[Job]:
         """Its jobs that wait or run, held: none that waits begins before this commit."""
         ...

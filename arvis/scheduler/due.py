@@ -52,13 +52,17 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     return max(len(due), len(orphans)) == SLICE
 
 
-def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int) -> int:
-    """After a start, or a clock that was put back: what would come later than it can from now on comes then; how many. An
-    interval begins anew. A time that was dealt with before is met again, and left alone."""
+def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:
+    """After a clock that was put back by `back` ms, or a start (0: it may have been): what would come later than it can from
+    now on comes then; how many. An interval waits as long as it would have. A time that was dealt with before is met
+    again, and left alone."""
     holding.check(tx)
     moved = 0
     for schedule in tx.schedules.to_come(now, _ALL):
-        first = times.natural(parse(schedule.schedule), zone_for(tx, schedule, rules), now)
+        text = parse(schedule.schedule)
+        first = times.natural(text, zone_for(tx, schedule, rules), now)
+        if isinstance(text, Every) and back and first is not None and schedule.next_run is not None:
+            first = max(now, min(first, schedule.next_run - back))
         if first is not None and schedule.next_run is not None and first < schedule.next_run:
             moved += tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=first)
     return moved

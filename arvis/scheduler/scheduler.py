@@ -59,8 +59,8 @@ class Scheduler:
     async def look(self, holding: Holding) -> float:
         """Deal with what is due; how many seconds later to look again."""
         now = self._clock.now()
-        if self._was_set_back(now):
-            moved = await self._store.write(due.set_back, holding, self._rules, now)
+        if (back := self._set_back_by(now)) is not None:
+            moved = await self._store.write(due.set_back, holding, self._rules, now, back=back)
             if moved:
                 log.info("schedules_moved", count=moved, why="they were due later than they can be by this clock")
         self._seen = now, self._clock.monotonic()
@@ -72,15 +72,16 @@ class Scheduler:
         soonest = self._poll_seconds if found.soonest is None else (found.soonest - self._clock.now()) / 1000
         return min(max(0.0, soonest), self._poll_seconds)
 
-    def _was_set_back(self, now: int) -> bool:
-        """At the first look, and when the wall clock went back meanwhile."""
+    def _set_back_by(self, now: int) -> int | None:
+        """By how much (ms) the wall clock went back since the last look; None if it did not, and 0 at the first look, when
+        nobody knows."""
         if self._seen is None:
-            return True
+            return 0
         wall, steady = self._seen
         jump = round(now - wall - (self._clock.monotonic() - steady) * 1000)
         if abs(jump) > JUMP_MS:
             log.warning("clock_jumped", seconds=jump / 1000, why="the clock of this machine was set")
-        return jump < -JUMP_MS
+        return -jump if jump < -JUMP_MS else None
 
     @contextmanager
     def _woken(self) -> Iterator[tuple[asyncio.Event, Ticker]]:

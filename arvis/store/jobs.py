@@ -11,6 +11,7 @@ from typing import Any
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
+    CALLED,
     LONGEST_LEASE_MS,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
@@ -222,6 +223,18 @@ class SqlJobs:
                 break
             found.append(row["id"])
         return found
+
+    def call_back(self, job_id: str, now: int) -> None:
+        if self._session.execute("call_back", id=job_id, reason=CALLED, now=now) > 0:
+            self._announce(now, now)
+
+    def step_aside(self, job_id: str, now: int) -> None:
+        job = self._locked(job_id)
+        if job is not None and self._session.execute("step_aside", id=job_id, reason=CALLED, now=now) > 0:
+            self._session.notices.ended.append(job_id)
+            self._leave(job.lane, 1, now, promote=True)
+        else:
+            self._unlock(job)
 
     def live_of_execution(self, execution_id: str) -> list[Job]:
         rows = self._session.rows("live_of_execution", execution_id=execution_id)

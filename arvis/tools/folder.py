@@ -57,9 +57,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _walk(workspace: Path) -> Iterator[tuple[str, int]]:
-    """By handles: what is exchanged for a link on the way leads nowhere else."""
-    if workspace.is_symlink() or not workspace.is_dir():
-        return
+    """By handles: what is exchanged for a link on the way leads nowhere else, and a link in the folder's own place is none."""
     with suppress(OSError):
         for folder, folders, names, handle in os.fwalk(workspace, follow_symlinks=False):
             place = os.path.relpath(folder, workspace)

@@ -16,10 +16,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from arvis.agents.conductor import ensure_conductor
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
 from arvis.process.clock import SystemClock
-from arvis.store.opening import Database, open_store
+from arvis.store.opening import Database, bring_up_to_date, open_store
 from tests.acceptance.daemon import Daemon
 from tests.conformance.databases import id_maker
 from tests.flows.schedule_kit import SCRIPT, add, everything, schedule_with
@@ -29,7 +30,7 @@ R = TypeVar("R")
 #: How far the clock of the next life is from the true one, in hours.
 OFFSETS = (0, 1, 0, -1, 0, 24, 25, 24, 0, -24, -1, 0, 720, 0)
 #: How long a life lasts, in seconds.
-LIFE = 1.5
+LIFE = 1.0
 #: What was done is counted at the end, and in one life it is a month later.
 KEEP = {"ARVIS__RETENTION__FINISHED_JOBS_DAYS": "365", "ARVIS__RETENTION__TIMELINE_DAYS": "365"}
 SCHEDULES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -47,7 +48,8 @@ def replay(folder: Path, restarts: int, seed: int) -> tuple[int, list[str]]:
     chance = random.Random(seed)
     daemon, wrong = Daemon(folder, settings=KEEP), list[str]()
     database = Database(daemon.data / "arvis.db", None, daemon.data)
-    _live(daemon, 0, kill=False)
+    daemon.data.mkdir()
+    bring_up_to_date(database, SystemClock().now())
     asyncio.run(_within(database, _make))
     seen: set[str] = set()
     for number in range(restarts):
@@ -86,6 +88,7 @@ async def _within(database: Database, script: Callable[[Transaction], R]) -> R:
 
 def _make(tx: Transaction) -> list[Schedule]:
     now = SystemClock().now()
+    ensure_conductor(tx, now)
     return [add(tx, schedule_with(text, agent_id="conductor", **fields), now) for text, fields in SCHEDULES]
 
 

@@ -76,6 +76,7 @@ class Pulse:
     max_cycles: int = 1
     projects: tuple[str, ...] = ()
     skills: tuple[Skill, ...] = ()
+    tools: ScriptedTools = field(default_factory=ScriptedTools)
     model: CycleModel = field(init=False)
     agent: Agent = field(init=False)
     address: Address = field(init=False)
@@ -102,7 +103,7 @@ class Pulse:
             random=lambda: 0.0,
         )
         rules = ToolRules(
-            registry=Registry(sources=[ScriptedTools()]),
+            registry=Registry(sources=[self.tools]),
             permit=Policy(rules={}).permit,
             sessions=Path("sessions"),
             secrets=PlainBox(),
@@ -175,6 +176,11 @@ class PulseStage(Stage):
 
     async def cycles(self) -> list[Execution]:
         return await self._plain.read(lambda tx: tx.executions.children_of(self.execution_id))
+
+    @property
+    def posted(self) -> list[str]:
+        """What came to its channel."""
+        return [each.content for each in self.sent if each.address.channel == self.pulse.address.channel]
 
     @property
     def told(self) -> list[str]:

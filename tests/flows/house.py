@@ -96,10 +96,10 @@ class House:
         models: Models | None,
         connector: RecordingConnector | None,
         senses: Senses,
-        plugins: Plugins,
+        plugins: Plugins | None = None,
     ) -> None:
         self.senses = senses
-        self.plugins = plugins
+        self.plugins = plugins or NoPlugins()
         self.store = store
         self._limits, self._prices = limits, prices
         self.full = False
@@ -125,7 +125,7 @@ class House:
             self.bus.subscribe(kind, self._listen)
         self._patient = PatientStore(store=store, clock=self.clock)
         self.flow = self._flow(graphs)
-        self.inbox = self.inbox_with(InboxRules(commands=plugins.hints))
+        self.inbox = self.inbox_with(InboxRules(commands=self.plugins.hints))
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
         self._workers = workers
         self._lease_seconds = lease_seconds
@@ -375,7 +375,7 @@ async def open_house(
             models=models,
             connector=connector,
             senses=Senses(database.folder / "sessions", transcriber, speaker),
-            plugins=plugins or NoPlugins(),
+            plugins=plugins,
         )
         for agent in agents:
             await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from arvis.domain.projects import Project, ProjectStatus
-from arvis.domain.schedules import Schedule, ScheduleKind
+from arvis.domain.schedules import MadeBy, Occurrence, Schedule, ScheduleKind
 from arvis.ports.pages import Page
 
 
 class NoSchedules:
     async def schedules(
-        self, *, kind: ScheduleKind | None, agent: str | None, limit: int, cursor: str | None
+        self,
+        *,
+        kind: ScheduleKind | None,
+        agent: str | None,
+        limit: int,
+        cursor: str | None,
+        made_by: MadeBy | None = None,
+        enabled: bool | None = None,
     ) -> Page[Schedule]:
+        return Page((), None)
+
+    async def occurrences(self, schedule_id: str, *, limit: int, cursor: str | None) -> Page[Occurrence]:
         return Page((), None)
 
     async def projects(

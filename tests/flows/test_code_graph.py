@@ -175,7 +175,7 @@ async def lab(store: Store, tmp_path: Path) -> Lab:
 async def test_a_script_calls_a_tool_and_its_output_comes_back(lab: Lab) -> None:
     assert (await lab.play())[0] == "It is blue."
     first, second = lab.model.asked
-    assert first.tools == ()
+    assert first.tools == second.tools == ()
     assert "- look(arguments: dict)" in first.system + first.changing
     (told,) = results(second)
     assert f"{RESULT}\nit says look of the sky\n[exit code 0; tools called: look]" in told

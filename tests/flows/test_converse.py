@@ -13,6 +13,7 @@ from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.events import AgentMoved, Delta
 from arvis.domain.executions import Answer, Execution, WaitKind
+from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
 from arvis.domain.taint import Label
 from arvis.domain.tools import Permit
@@ -329,3 +330,21 @@ async def test_what_other_people_said_is_theirs(home: House) -> None:
     turn = await turn_of(home, await answered(home, "Who am I?", user="ann", is_direct=False, addressed=True))
     assert turn.state["taint"] == [Label.PEOPLE]
     assert "Bob #" in home.provider.asked[1].turns[0].content
+
+
+async def test_what_limits_a_key_travels_through_a_task_to_whoever_speaks(database: Database) -> None:
+    boss = Agent(id="a-boss", slug="boss", name="Boss")
+    async with company(database, boss, MAIN, WRITER, CRITIC) as home:
+        home.provider.script.extend(["[DELEGATE:helper] Write. [/DELEGATE]", to("critic", "Go"), to("writer", "Go")])
+        home.provider.script.extend(["Asked. [DELEGATE:critic] Look. [/DELEGATE]", "Fine."])
+        key = Sender("key:site", "Site", agents=("boss", "helper", "writer"))
+        question = IncomingMessage(Address("web", "web", "dashboard-agent-boss"), "1", key, "hi", is_direct=True)
+        received = await home.inbox.receive(question)
+        await home.until_status(received.message_id, MessageStatus.ANSWERED)
+
+        async def all_have_spoken() -> bool | None:
+            jobs = [*await home.jobs("message"), *await home.jobs("advance")]
+            return None if any(job.status is not JobStatus.DONE for job in jobs) else True
+
+        await home.until(all_have_spoken)
+        assert speakers(home) == ["Boss", "Helper", "Helper", "Writer", "Helper"]

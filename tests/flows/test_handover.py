@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.flows.handover_campaign import Sums, play
 
-TOWNS, SEED = 60, 3
+TOWNS, SEED = 50, 3
 
 
 async def test_whatever_agents_hand_over_ends_within_its_limits(tmp_path: Path) -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from arvis.agents.outgoing import files_of
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import ExecutionStatus
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import ObservedMessage
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
 from arvis.ports.store import Store, Transaction
@@ -39,7 +41,7 @@ async def test_h1_blocked_once_and_then_done_ends_done(store: Store) -> None:
     assert "The gate" not in first
     assert "# What blocked the cycle before\nThe gate of the fence is locked" in second
     assert "It needs: a key" in second
-    assert stage.told == []
+    assert (stage.posted, stage.told) == (["It is open."], [])
 
 
 @pytest.mark.parametrize("most", [1, 5])
@@ -102,10 +104,11 @@ async def test_there_are_ten_cycles_at_most(store: Store, said: int, most: int) 
 
 
 @pytest.mark.parametrize(
-    "reply", [f"[SILENT]\n{DONE}", f"The beans grow. [silent] {DONE}", f"Dull. {DONE[:12]}[ SILENT ]"]
+    "reply", [f"[SILENT]\n{DONE}", f"The beans grow. [silent] {DONE}", f"Dull. {DONE[:12]}[Silent]"]
 )
 async def test_a_silent_reply_is_not_posted(store: Store, reply: str) -> None:
-    _, execution = await beat(store, Pulse({1: reply}))
+    stage, execution = await beat(store, Pulse({1: reply}))
+    assert stage.posted == []
     assert execution.result["content"] == ""
     assert outcome_of(execution)["visible"] == ""
 
@@ -257,6 +260,14 @@ async def test_what_a_cycle_read_taints_what_comes_of_it(store: Store) -> None:
     stage, execution = await beat(store, pulse)
     assert [each.state["taint"] for each in await stage.cycles()] == [["tools"]]
     assert execution.state["taint"] == ["tools"]
+
+
+async def test_files_of_a_cycle_leave_with_what_is_posted(store: Store) -> None:
+    file = OutgoingFile("beds.txt", "text/plain", 3, "0" * 64)
+    pulse = Pulse({1: asking(call(1, "look", words="a"))})
+    pulse.tools.look.given = file
+    _, execution = await beat(store, pulse)
+    assert files_of(execution.state) == (file,)
 
 
 async def test_skills_that_fit_are_named(store: Store) -> None:

@@ -45,7 +45,7 @@ async def end_of(stage: PulseStage) -> object:
     assert execution.status is ExecutionStatus.DONE
     state = {name: execution.state.get(name) for name in ("cycle", "blocker", "summary", "taint", "status_note")}
     told = [text.replace(stage.pulse.agent.slug, "") for text in stage.told]
-    return outcome_of(execution), execution.result["content"], len(cycles), state, told
+    return outcome_of(execution), execution.result["content"], stage.posted, len(cycles), state, told
 
 
 @pytest.mark.parametrize("make", [solved, stuck, idle])

@@ -84,6 +84,8 @@ async def test_what_is_under_way_keeps_its_folder_to_its_end(database: Database)
         running = await house.say("think")
         await held.until_begun()
         await house.ask("/reset")
+        for text in ("we talk on", "and on"):  # time enough for whoever does not wait
+            await house.ask(text)
         assert workspace.exists()
         held.go.set()
         assert (await house.until_status(running.message_id, MessageStatus.ANSWERED)).reply == "held answer"

@@ -192,3 +192,41 @@ async def test_stop_ends_a_turn_with_its_child(database: Database) -> None:
         await house.say("/stop")
         await house.until_status(received.message_id, MessageStatus.CANCELLED)
         await thinking.until_cancelled()
+
+
+async def test_q3_nobody_overtakes_a_turn_whose_child_works(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(graph="parent")], graphs=[parent_graph()]) as house:
+        thinking = Held("One.")
+        house.provider.script += [thinking, "Two."]
+        first = await house.say("one")
+        await thinking.until_begun()
+        second = await house.say("two")
+        assert len(house.provider.asked) == 1
+        thinking.go.set()
+        await house.until_status(second.message_id, MessageStatus.ANSWERED)
+        assert (await house.timeline(first.message_id)).reply == "One."
+        assert await house.until_sent(2) == ["One.", "Two."]
+
+
+async def test_while_a_child_waits_for_a_person_the_talk_goes_on(database: Database) -> None:
+    agents = [agent_with(graph="parent", tools=("look", "rm"), allow_users=("ann", "bob", "owner"))]
+    async with open_house(database, agents=agents, graphs=[parent_graph()]) as house:
+        house.provider.script += [asking(call(1, "rm")), "Two.", "One."]
+        first = await house.say("one")
+        await house.until_status(first.message_id, MessageStatus.WAITING)
+        second = await house.say("two", user="bob")
+        assert (await house.until_status(second.message_id, MessageStatus.ANSWERED)).reply == "Two."
+        await house.say("yes", user="owner")
+        assert (await house.until_status(first.message_id, MessageStatus.ANSWERED)).reply == "One."
+
+
+async def test_a_schedule_is_not_run_again_while_its_child_works(database: Database) -> None:
+    async with open_house(database, graphs=[parent_graph()]) as house:
+        thinking = Held("One.")
+        house.provider.script.append(thinking)
+        await run(house, Errand("Work."), graph="parent")
+        await thinking.until_begun()
+        with pytest.raises(AssertionError):
+            await run(house, Errand("Again."), graph="parent")
+        thinking.go.set()
+        assert await house.until_sent(1) == ["One."]

@@ -207,8 +207,6 @@ async def test_a_client_ahead_of_a_restored_database_hears_new_answers(site: Sit
         ('{"type": "message", "content": "x", "attachments": [7]}', "unprocessable"),
         ('{"type": "click"}', "unprocessable"),
         ('{"type": "speech", "chunkId": "1", "text": "hi", "complete": "yes"}', "unprocessable"),
-        ('{"type": "speech", "chunkId": "1", "text": " "}', "empty"),
-        ('{"type": "speech", "text": "hi"}', "unprocessable"),
         (json.dumps({"type": "auth", "apiKey": DAEMON_KEY}), "already_authenticated"),
         (b"binary", "invalid"),
     ],

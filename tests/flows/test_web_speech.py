@@ -105,6 +105,10 @@ async def test_a_chunk_has_a_bound(quick: Site) -> None:
         assert (await socket.until("error"))["error"]["code"] == "message_too_large"
         await socket.send(type="speech", chunkId="y" * 151, text="x")
         assert (await socket.until("error"))["error"]["code"] == "unprocessable"
+        await socket.send(type="speech", text="x")
+        assert (await socket.until("error"))["error"]["code"] == "unprocessable"
+        await socket.send(type="speech", chunkId="2", text=" ")
+        assert (await socket.until("error"))["error"]["code"] == "empty"
         await socket.send(type="speech", chunkId="2", text="x" * 1_001, complete=True)
         assert (await socket.until("error"))["error"]["code"] == "message_too_large"
     assert not quick.inbox.received

@@ -17,8 +17,8 @@ from arvis.agents.webhooks import (
     take_call,
 )
 from arvis.domain.agents import Agent
-from arvis.domain.errors import Conflict, NotFound
-from arvis.domain.messages import Address
+from arvis.domain.errors import Conflict, NotFound, Unavailable
+from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.webhooks import Preset, Webhook
 from arvis.ports.store import Store, Transaction
 
@@ -95,3 +95,21 @@ async def test_a_path_is_taken_once(either_store: Store) -> None:
     hook, other = await hook_in(either_store), await hook_in(either_store)
     with pytest.raises(Conflict):
         await either_store.write(change_webhook, other.id, {"path": hook.path[1:]}, NOW, by=None)
+
+
+async def test_who_may_not_or_cannot_takes_nothing(either_store: Store) -> None:
+    hook = await hook_in(either_store)
+
+    def block(tx: Transaction) -> None:
+        person = tx.principals.seen("chat", tx.new_id(), "Eve", PrincipalRole.OPERATOR, NOW)
+        tx.webhooks.update(replace(hook, principal_id=person.id))
+        tx.principals.set_role(person.id, PrincipalRole.BLOCKED, NOW)
+
+    await either_store.write(change_webhook, hook.id, {"connector": ""}, NOW, by=None)
+    with pytest.raises(Unavailable, match="posted by nobody"):
+        await take(either_store, hook, "id:1")
+    await either_store.write(block)
+    with pytest.raises(NotFound):
+        await take(either_store, hook, "id:1")
+    await either_store.write(lambda tx: tx.webhooks.update(hook))
+    assert not (await take(either_store, hook, "id:1")).repeated

@@ -101,7 +101,7 @@ async def test_a_hook_is_called_sixty_times_a_minute(site: Site) -> None:
     for _ in range(5):  # who does not sign takes nothing from who does
         assert (await called(site, {}, secret="wrong one")).status == 401
     passed = 0
-    while (over := await called(site, {})).status == 202:
+    while (over := await called(site, {})).status == 202 and passed < 120:
         passed += 1
     assert 60 <= passed < 120  # a token comes back each second
     assert (over.status, over.code) == (429, "too_many")

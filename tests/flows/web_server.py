@@ -222,13 +222,12 @@ async def running_site(
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
-    bus, clock, insights = EventBus(), MovableClock(), ScriptedInsights()
+    bus, clock, insights, connector, redact = EventBus(), MovableClock(), ScriptedInsights(), WebConnector(), Redactor()
     inbox, operations = ScriptedInbox(insights, bus), ScriptedOperations(insights)
     roles, bot_health = {"web": True}, {"plain/main": False}
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
-        connector, redact = WebConnector(), Redactor()
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountBook(configured=accounts, store=store, secrets=box)
         desk = AccountDesk(

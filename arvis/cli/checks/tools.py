@@ -54,7 +54,9 @@ def check_sandbox(scene: Scene) -> Verdict | None:
     refusal = asyncio.run(Bubblewrap().refusal())
     if refusal is not None:
         return warn(
-            "Agents cannot run programs here", refusal, "Install bubblewrap, or take run_shell and code_execution from them."
+            "Agents cannot run programs here",
+            refusal,
+            "Install bubblewrap, or take run_shell and code_execution from them.",
         )
     return ok("Programs of agents run in a sandbox")
 

@@ -77,7 +77,7 @@ SELECT * FROM waits WHERE id = :id;
 SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
 
 -- name: any_open_wait
-SELECT id FROM waits WHERE answered_at IS NULL LIMIT 1;
+SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 
 -- name: open_waits_in_lane
 SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 100;

@@ -88,6 +88,14 @@ SET status = 'pending', ready = :ready, owner = NULL, lease_until = NULL, run_at
     attempts = attempts + :attempts, error = COALESCE(:error, error), reason = :reason
 WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 
+-- name: call_back
+UPDATE jobs SET run_at = :now, ready = 1 WHERE id = :id AND ready = 2 AND reason = :reason;
+
+-- name: step_aside
+UPDATE jobs
+SET status = 'done', ready = 0, finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
+WHERE id = :id AND ready = 2 AND reason = :reason;
+
 -- name: promote_next
 UPDATE jobs SET ready = CASE WHEN run_at <= :now THEN 1 ELSE 2 END
 WHERE id = (

@@ -73,7 +73,8 @@ class ScheduleCases(TransactionCases):
         others = replace(reminder, id="s5", principal_id="bob")
         off = replace(over, id="s6", enabled=False)
         await store.write(add_both)
-        await store.write(lambda tx: [tx.schedules.add(each) for each in (reminder, over, others, off)])
+        for each in (reminder, over, others, off):
+            await store.write(lambda tx, each: tx.schedules.add(each), each)
         assert await store.read(lambda tx: tx.schedules.of_person("ann", 10)) == [reminder]
         assert await store.read(lambda tx: tx.schedules.count(AGENT.id, ScheduleKind.CRON)) == 1
         assert await store.read(lambda tx: tx.schedules.named(AGENT.id, ScheduleKind.CRON, "report")) == DAILY

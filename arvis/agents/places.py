@@ -1,0 +1,26 @@
+"""Where something is posted that nobody asked for there: by which bot. A script's part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from arvis.domain.messages import Address
+from arvis.ports.store import Transaction
+
+#: The platform whose one connector has its name.
+WEB = "web"
+
+
+def posted_by(tx: Transaction, place: Address) -> Address | str:
+    """The place with the bot that posts there, which nobody needs to name where a platform has one; or why that cannot be
+    said."""
+    if place.connector:
+        return place
+    if place.platform == WEB:
+        return replace(place, connector=WEB)
+    names = sorted({bot.name for bot in tx.bots.statuses() if bot.platform == place.platform})
+    if len(names) == 1:
+        return replace(place, connector=names[0])
+    if not names:
+        return f"There is no bot of {place.platform} that could post it."
+    return f"There are several bots of {place.platform}: say which one is to post it ({', '.join(names)})."

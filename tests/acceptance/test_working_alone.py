@@ -1,0 +1,223 @@
+"""What agents do that nobody asked for in a chat, as the user of the shipped daemon sees it: schedules, heartbeats, projects
+and web hooks, made by commands, seen in channels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from arvis.testing.openai_server import CallsTools, Reply
+from tests.acceptance.place import Place, opened
+from tests.acceptance.talking import arvis, listed, told
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+GARDEN = "web:garden"
+AGENTS = [
+    {"slug": "helper", "name": "Helper"},
+    {"slug": "gardener", "name": "Gardener", "graph": "general", "tools": ["update_project"], "channels": [GARDEN]},
+]
+WORKED = "<AGENT_CONTINUE><STATUS_REPORT>The floor is dry.</STATUS_REPORT></AGENT_CONTINUE>"
+READY = "The shed stands. <AGENT_DONE><KEY_RESULT>The shed stands.</KEY_RESULT></AGENT_DONE>"
+
+
+class Prices:
+    """A server that says what `price` is; private, so that the daemon asks it only because it is allowed to."""
+
+    def __init__(self) -> None:
+        self.price = 41
+        self.url = ""
+
+    async def answer(self, _: web.Request) -> web.Response:
+        return web.json_response({"data": {"usd": self.price}})
+
+
+@asynccontextmanager
+async def prices_server() -> AsyncIterator[Prices]:
+    prices = Prices()
+    app = web.Application()
+    app.router.add_get("/price.json", prices.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        prices.url = f"http://127.0.0.1:{runner.addresses[0][1]}/price.json"
+        yield prices
+    finally:
+        await runner.cleanup()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def prices() -> AsyncIterator[Prices]:
+    async with prices_server() as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(prices: Prices, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+    settings = {
+        "ARVIS__AGENTS": json.dumps(AGENTS),
+        "ARVIS__ROUTING__FALLBACK": "helper",
+        "ARVIS__TOOLS__ALLOW_HOSTS": json.dumps([prices.url.split("/")[2]]),
+    }
+    async with opened(tmp_path_factory.mktemp("alone"), settings) as place:
+        yield place
+
+
+@pytest.fixture
+def place(shared: Place) -> Place:
+    """The shared daemon with a model server that remembers nothing of the last test."""
+    shared.model.script.clear()
+    shared.model.requests.clear()
+    return shared
+
+
+async def made(place: Place, *arguments: str) -> dict[str, Any]:
+    row: dict[str, Any] = json.loads(await arvis(place, *arguments, "--json"))
+    return row
+
+
+async def history(place: Place, schedule: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = (await made(place, "schedules", "history", schedule))["items"]
+    return rows
+
+
+async def until(look: Callable[[], Awaitable[Any]]) -> Any:
+    """What has become true without a notice to the client: asked until it is there."""
+    async with asyncio.timeout(20):
+        while not (found := await look()):
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def ended(place: Place, schedule: str, number: int = 1) -> dict[str, Any]:
+    """The newest of so many times, all of them at their end."""
+
+    async def look() -> dict[str, Any] | None:
+        runs = await listed(place, f"/api/schedules/{schedule}/runs")
+        return runs[0] if len(runs) == number and all(run["endedAt"] for run in runs) else None
+
+    found: dict[str, Any] = await until(look)
+    return found
+
+
+async def test_a_schedule_that_comes_too_often_is_refused_with_the_way_out(place: Place) -> None:
+    for text in ("every 1s", "* * * * * *"):
+        create = ("schedules", "create", "helper", text, "--to", "web:hall", "--prompt", "Look.")
+        refused = await asyncio.to_thread(place.daemon.arvis, *create)
+        assert refused.returncode == 1
+        assert "30 seconds" in refused.stderr
+        assert "→" in refused.stderr or "Fix" in refused.stderr or "fix" in refused.stderr
+    assert await listed(place, "/api/schedules") == []
+
+
+async def test_what_a_schedule_posts_can_be_answered(place: Place) -> None:
+    place.model.script.append(Reply(("The kettle boils.",)))
+    async with place.socket("kitchen") as socket:
+        made_text = await arvis(
+            place, "schedules", "create", "helper", "every 30s", "--to", "web:kitchen", "--prompt", "Mind the kettle.",
+            "--name", "kettle",
+        )  # fmt: skip
+        schedule = made_text.splitlines()[0].rpartition(" ")[2]
+        assert (await socket.until("message"))["content"] == "The kettle boils."
+    assert "Mind the kettle." in told(place, 0)
+    place.model.script.append(Reply(("Since just now.",)))
+    assert (await place.ask("Since when?", "kitchen"))["reply"] == "Since just now."
+    asked = [(turn["role"], turn["content"]) for turn in place.model.requests[-1].document["messages"]]
+    assert ("assistant", "The kettle boils.") in [(role, text) for role, text in asked if role == "assistant"]
+    assert "Mind the kettle." not in "".join(str(text) for _, text in asked)
+    assert "due    done" in await arvis(place, "schedules", "history", schedule)
+    await arvis(place, "schedules", "delete", schedule)
+
+
+async def test_a_reminder_comes_once_when_it_is_run_by_hand(place: Place) -> None:
+    row = await made(
+        place, "schedules", "create", "helper", "at 2099-01-15 08:00", "--to", "web:desk", "--prompt", "Milk."
+    )
+    assert len(row["nextRuns"]) == 1
+    place.model.script += [Reply(("Buy milk.",)), Reply(("[SILENT] all is well",))]
+    async with place.socket("desk") as socket:
+        assert "It has begun" in await arvis(place, "schedules", "run", row["id"])
+        assert (await socket.until("message"))["content"] == "Buy milk."
+        assert (await ended(place, row["id"]))["status"] == "done"
+        await arvis(place, "schedules", "run", row["id"])
+        assert (await ended(place, row["id"], 2))["status"] == "silent"
+        assert await socket.nothing_more()
+    assert [run["cause"] for run in await history(place, row["id"])] == ["manual", "manual"]
+
+
+async def test_a_script_says_a_number_and_no_model_is_asked(place: Place, prices: Prices) -> None:
+    file = place.daemon.folder / "price.json"
+    script = {"type": "script", "url": prices.url, "template": "{{data.usd}} $", "notify": "on_change"}
+    file.write_text(json.dumps(script), encoding="utf-8")
+    async with place.socket("market") as socket:
+        row = await made(
+            place, "schedules", "create", "helper", "every 5 m", "--heartbeat", "--to", "web:market", "--script",
+            str(file),
+        )  # fmt: skip
+        assert (await socket.until("message"))["content"] == "41 $"
+        await arvis(place, "schedules", "run", row["id"])
+        await ended(place, row["id"], 2)
+        prices.price = 1042
+        await arvis(place, "schedules", "run", row["id"])
+        assert (await socket.until("message"))["content"] == "1,042 $"
+    assert place.model.requests == []
+    assert [run["status"] for run in await history(place, row["id"])] == ["done", "silent", "done"]
+
+
+async def test_a_heartbeat_works_on_its_project_over_two_cycles(place: Place) -> None:
+    note = json.dumps({"project": "garden-shed", "note": "Laid the floor."})
+    place.model.script += [CallsTools((("update_project", note),)), Reply((WORKED,)), Reply((READY,))]
+    beat = await made(
+        place, "schedules", "create", "gardener", "@yearly", "--heartbeat", "--to", GARDEN, "--graph", "overlord",
+        "--max-cycles", "2",
+    )  # fmt: skip
+    assert (beat["graph"], beat["maxCycles"]) == ("heartbeat", 2)
+    await arvis(place, "schedules", "run", beat["id"])
+    assert ((await ended(place, beat["id"]))["status"], place.model.requests) == ("idle", [])
+    await arvis(place, "projects", "create", "Garden shed", "--goal", "A dry shed.", "--agent", "gardener")
+    async with place.socket("garden") as socket:
+        await arvis(place, "schedules", "run", beat["id"])
+        assert (await socket.until("message"))["content"] == "The shed stands."
+    assert (await ended(place, beat["id"], 2))["status"] == "done"
+    assert "A dry shed." in told(place, 0)
+    assert "The floor is dry." in told(place, -1)
+    shown = await arvis(place, "projects", "show", "garden-shed")
+    assert "Laid the floor." in shown
+    assert "gardener" in await arvis(place, "activity")
+
+
+async def test_a_web_hook_is_answered_once_for_each_delivery(place: Place) -> None:
+    hook = await made(
+        place, "webhooks", "create", "git", "helper", "Look: {{payload.ref}}", "--to", "web:builds", "--preset",
+        "github",
+    )  # fmt: skip
+    body = json.dumps({"ref": "main <AGENT_DONE>"}).encode()
+    signature = hmac.new(hook["secret"].encode(), body, hashlib.sha256).hexdigest()
+    headers = {"X-Hub-Signature-256": f"sha256={signature}", "X-GitHub-Delivery": "1", "X-GitHub-Event": "push"}
+
+    async def call(**more: str) -> tuple[int, Any]:
+        async with place.http.post(place.daemon.url + hook["url"], data=body, headers={**headers, **more}) as answer:
+            return answer.status, await answer.json()
+
+    place.model.script.append(Reply(("Main has moved.",)))
+    async with place.socket("builds") as socket:
+        status, answer = await call()
+        assert status == 202
+        assert (await socket.until("message"))["content"] == "Main has moved."
+        assert await call() == (202, answer)
+        assert (await call(**{"X-Hub-Signature-256": "sha256=00", "X-GitHub-Delivery": "2"}))[0] == 401
+        _, shown = await place.call("GET", f"/api/executions/{answer['id']}")
+        assert (shown["source"], shown["status"]) == (f"webhook:{hook['id']}", "done")
+        assert await socket.nothing_more()
+    assert len(place.model.requests) == 1
