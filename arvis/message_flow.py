@@ -17,7 +17,7 @@ from arvis.agents.owners import tell_of_dead_letter
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
-from arvis.domain.events import GraphCompleted, StatusChanged
+from arvis.domain.events import GraphCompleted, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
@@ -73,6 +73,8 @@ class MessageFlow:
         except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
             return GiveUp("broken", broken.what)
         self._publish(conclusion.asked, _status_after(execution))
+        if conclusion.rescheduled:
+            self._bus.publish(SchedulesChanged())
         if conclusion.asked:
             self._bus.publish(completed(execution, conclusion.asked[-1]))
         return Settled()
@@ -85,7 +87,7 @@ class MessageFlow:
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
         match outcome:
             case Failed(reason=reason, error=error):
-                lifecycle.fail(tx, execution.id, error, now)
+                lifecycle.fail(tx, execution.id, error, now, reason=reason)
                 if execution.graph == COMPACTION:
                     compacting_rows.give_up(tx, execution, now, reason=reason, error=error)
                 ending = Ending(MessageStatus.FAILED, Role.NOTICE, notices.failed(reason), reason)

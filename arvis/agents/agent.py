@@ -139,13 +139,19 @@ class _Nodes:
             return opened  # it was a command of a plugin
         turn, brought = opened, await self._extending.bring(context, opened)
         prompt = self._briefing.prompt(turn, await self._materials(context, turn, came, brought))
-        if _outgrown(turn, prompt) and _may_compact(context.execution):
+        if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto("compact", room=prompt.room)
         context.record(touch, prompt.recalled, context.now())
         taint = sorted(prompt.taint)
         ceiling = self._briefing.budget(turn).ceiling
-        audience = state[RUN]["audience"] if is_run(context.execution) else (came or [turn.current[-1].id])[-1]
-        asked = self._asked(turn, prompt, audience=audience, shrunk=bool(state.get("shrunk")))
+        errand = state.get(RUN)
+        asked = self._asked(
+            turn,
+            prompt,
+            audience=errand["audience"] if errand else (came or [turn.current[-1].id])[-1],
+            pictures=errand.get("pictures", []) if errand else None,
+            shrunk=bool(state.get("shrunk")),
+        )
         if brought.promise is not None:
             asked["plugins"] = brought.promise
         told = turn.incidents[-1].id if turn.incidents else None
@@ -254,7 +260,15 @@ class _Nodes:
         finally:
             showing.close()
 
-    def _asked(self, turn: Standing, prompt: Prompt, *, audience: str | None, shrunk: bool) -> dict[str, Any]:
+    def _asked(
+        self,
+        turn: Standing,
+        prompt: Prompt,
+        *,
+        audience: str | None,
+        pictures: list[list[str]] | None,
+        shrunk: bool,
+    ) -> dict[str, Any]:
         """What the call needs: it may be made again after a crash, and asks for the same then."""
         agent, budget, counts = turn.agent, self._briefing.budget(turn), self._briefing.calibration(turn)
         return {
@@ -270,7 +284,7 @@ class _Nodes:
             "changing": prompt.changing,
             "now": prompt.now,
             "turns": [[each.role, each.content] for each in prompt.turns],
-            "pictures": pictures_of(turn.current)[-1 if shrunk else 0 :],
+            "pictures": (pictures if pictures is not None else pictures_of(turn.current))[-1 if shrunk else 0 :],
             "voice": any(is_voice(message) for message in turn.current),
             "newest": audience,
             "group": self._briefing.in_group(turn),
@@ -291,12 +305,12 @@ def is_turn(execution: Execution) -> bool:
     return "conversation" in execution.state and execution.graph != COMPACTION and not is_run(execution)
 
 
-def _outgrown(turn: Standing, prompt: Prompt) -> bool:
+def outgrown(turn: Standing, prompt: Prompt) -> bool:
     """Whether the prompt has no room for messages that no summary stands for, or holds too many."""
     return prompt.left_out > 0 or len(turn.history) > MOST_MESSAGES
 
 
-def _may_compact(execution: Execution) -> bool:
+def may_compact(execution: Execution) -> bool:
     """Once more where the last time helped: facts, skills and outputs of tools may have taken the room since. What a run was
     given of a talk is nobody's to sum up."""
     if is_run(execution):

@@ -68,9 +68,10 @@ class Completion:
                 return self._end(result, outcome, files)
 
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
-        """What was said before the reminder is the answer where the wrapper comes alone."""
+        """What was said before the reminder is the answer where the wrapper comes alone, or does not come at all."""
         kept: str = self.context.state.get("kept", "")
-        return replace(outcome, visible=kept) if kept and not outcome.visible else outcome
+        alone = not outcome.visible or outcome.status is WorkStatus.OPEN
+        return replace(outcome, visible=kept) if kept and alone else outcome
 
     def _is_to_be_asked(self, outcome: WorkOutcome) -> bool:
         seen = bool(outcome.visible) and not is_run(self.context.execution)
@@ -98,7 +99,7 @@ class Completion:
         plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
         content = result.content
         if (kept := self.context.state.get("kept", "")) and outcome.visible == kept:
-            content = f"{kept}\n\n{content}"
+            content = kept if outcome.status is WorkStatus.OPEN else f"{kept}\n\n{content}"
         value = replace(result, content=content, calls=()).to_json() | {"outcome": outcome.to_json()}
         return End(value, **with_files(self.context.state, files), **({} if plain else _noted(outcome)))
 

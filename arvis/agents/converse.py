@@ -31,6 +31,7 @@ from arvis.agents.converse_threads import Entry, noted, remembered, save_threads
 from arvis.agents.examination import READ_FILES, InputNode, load_arrival
 from arvis.agents.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.agents.outgoing import files_of, with_files
+from arvis.agents.pictures import pictures_of
 from arvis.agents.reach import WAITING, Asker, may_reach, standing_of
 from arvis.agents.reading import FileNode, FileRules
 from arvis.agents.runs import Errand, child_state
@@ -146,8 +147,8 @@ class _Nodes:
 
     def _end(self, context: NodeContext, said: Said, spoken: _Spoken, changes: dict[str, Any]) -> Decision:
         context.record(save_threads, context.execution, changes, context.now())
-        outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(""), reason=said.error)
-        content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(""))
+        outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(said.reason), reason=said.error)
+        content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
         result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
         return End(result, **changes, **with_files(context.state, spoken.files))
 
@@ -174,6 +175,7 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
         history=[(entry.role, entry.text) for entry in scene.entries],
         audience=scene.current[-1].id,
         taint=scene.taint,
+        pictures=pictures_of(scene.current),
     )
     child = child_state(state, errand, agent_id=scene.talk.speaker)
     return {**child, **scene.standing, WAITING: list(scene.talk.stack)}

@@ -53,14 +53,15 @@ class Talk:
 @dataclass(frozen=True, slots=True)
 class Said:
     """What came of the speaker's work. `destination` names who is to go on (empty: whoever waits, or the person); without
-    an `outcome` it failed, as `error` says."""
+    an `outcome` it failed, as `error` says, and the code `reason`."""
 
     outcome: WorkOutcome | None
     error: str = ""
+    reason: str = ""
 
     @classmethod
     def of(cls, end: ChildEnd) -> Said:
-        return cls(end.outcome, end.error)
+        return cls(end.outcome, end.error, end.reason)
 
     @property
     def text(self) -> str:
@@ -72,12 +73,13 @@ class Said:
         return next((given[name].strip() for name in DESTINATIONS if given.get(name, "").strip()), "")
 
     def to_json(self) -> dict[str, Any]:
-        return {"outcome": self.outcome.to_json() if self.outcome is not None else None, "error": self.error}
+        outcome = self.outcome.to_json() if self.outcome is not None else None
+        return {"outcome": outcome, "error": self.error, "reason": self.reason}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Said:
         outcome = data["outcome"]
-        return cls(WorkOutcome.from_json(outcome) if outcome is not None else None, data["error"])
+        return cls(WorkOutcome.from_json(outcome) if outcome is not None else None, data["error"], data["reason"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,10 +78,11 @@ def outcome_of(reply: Reply, otherwise: WorkStatus) -> WorkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child execution ended. Without an outcome it failed or was cancelled, as `error` says."""
+    """How a child execution ended. Without an outcome it failed or was cancelled, as `error` says, and the code `reason`."""
 
     outcome: WorkOutcome | None
     error: str = ""
+    reason: str = ""
 
 
 def child_end(answer: Answer) -> ChildEnd:
@@ -89,5 +90,6 @@ def child_end(answer: Answer) -> ChildEnd:
     value: Mapping[str, Any] = answer.value or {}
     result = value.get("result") or {}
     if value.get("status") != ExecutionStatus.DONE or "outcome" not in result:
-        return ChildEnd(None, value.get("error") or f"It was {value.get('status', 'lost')}.")
+        error = value.get("error") or f"It was {value.get('status', 'lost')}."
+        return ChildEnd(None, error, value.get("reason") or "")
     return ChildEnd(WorkOutcome.from_json(result["outcome"]))

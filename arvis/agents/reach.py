@@ -62,7 +62,11 @@ def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
 def standing_of(execution: Execution) -> dict[str, Any]:
     """What limits whom a turn acts for, besides the role: it is kept with the turn that they asked for, and with the
     tasks that follow from it."""
-    state = execution.state
+    return standing_in(execution.state)
+
+
+def standing_in(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of an execution's state."""
     kept = state.get("lineage", {}).get("standing", state)
     return {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
 

@@ -25,7 +25,7 @@ YES = frozenset({"approve", "approved", "accept", "yes", "ok", "okay", "allow", 
 NO = frozenset({"reject", "rejected", "deny", "no", "nein", "non", "нет", "否", "不"})
 
 _EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
-_ENDS = ".!…。！ \t\n"
+_ENDS = ".!…。\uff01 \t\n"
 
 
 def may_be_review(tx: Transaction, agent: Agent, place: Address) -> bool:

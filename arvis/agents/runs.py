@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arvis.agents.reach import standing_in
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
@@ -29,7 +30,7 @@ class Errand:
     """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
     only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
     message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
-    own words the prompt is made of."""
+    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it."""
 
     prompt: str
     instructions: str = ""
@@ -38,6 +39,7 @@ class Errand:
     tools: Sequence[str] | None = None
     audience: str | None = None
     taint: Taint = CLEAN
+    pictures: Sequence[Sequence[str]] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,6 +49,7 @@ class Errand:
             "history": [list(each) for each in self.history],
             "tools": None if self.tools is None else list(self.tools),
             "audience": self.audience,
+            "pictures": [list(each) for each in self.pictures],
         }
 
 
@@ -103,8 +106,7 @@ def child_state(parent: Mapping[str, Any], errand: Errand, *, agent_id: str | No
         "address": parent["address"],
         "conversation": parent["conversation"],
         "taint": sorted({*parent.get("taint", ()), *errand.taint}),
-        "reach": parent.get("reach"),
-        "paired": parent.get("paired", False),
+        **standing_in(parent),
         RUN: {**errand.to_json(), "source": ""},
     }
 

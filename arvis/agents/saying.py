@@ -39,8 +39,9 @@ _LONGEST_LABEL = 75
 
 
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """A word on the way, which answers nothing and is no part of the history; said once a turn."""
-    asked = tx.messages.of_turn(execution.id)
+    """A word on the way, which answers nothing and is no part of the history; said once, of a child in the turn that it works
+    for."""
+    asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
     if not asked or execution.state.get("told"):
         return
     notice(tx, like=asked[-1], text=text, priority=execution.priority, now=now)

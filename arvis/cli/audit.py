@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import json_option, page_options, place_options
-from arvis.cli.printing import moment, print_json, print_table, tell
+from arvis.cli.printing import moment, print_json, print_table, tell_more
 from arvis.domain.effects import EffectKind, Outcome
 
 _COLUMNS = ("at", "agent", "kind", "subject", "outcome", "reason", "sources", "message")
@@ -40,8 +40,7 @@ def audit(
         print_json(page)
         return
     print_table([_row(entry) for entry in page["items"]], _COLUMNS, nothing="No model wanted to change anything.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 def _row(entry: Any) -> dict[str, object]:

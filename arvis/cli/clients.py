@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
+from arvis.cli.printing import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.money import ClientPlan
 
 _COLUMNS = ("id", "name", "plan", "status", "balance")
@@ -34,8 +34,7 @@ def list_clients(*, limit: int, cursor: str | None, as_json: bool, config: Path 
         return
     rows = [{**client, "balance": _dollars(client["balanceUsd"])} for client in page["items"]]
     print_table(rows, _COLUMNS, nothing="No clients.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @clients.command()

@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
+from arvis.cli.printing import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.jobs import JobKind, JobStatus
 
 _COLUMNS = ("id", "kind", "status", "agent", "attempts", "crashes", "created", "error")
@@ -49,8 +49,7 @@ def list_jobs(
         {**job, "created": moment(job["createdAt"]), "error": job["error"] or job["reason"]} for job in page["items"]
     ]
     print_table(rows, _COLUMNS, nothing="No such jobs.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @jobs.command()

@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, plain, print_fields, print_json, print_table, tell
+from arvis.cli.printing import moment, plain, print_fields, print_json, print_table, tell_more
 from arvis.domain.memory import EVERYWHERE, Category, FactStatus
 
 _COLUMNS = ("id", "agent", "scope", "category", "content", "confirmed")
@@ -165,8 +165,7 @@ def _print_page(page: Any, columns: tuple[str, ...], nothing: str, *, as_json: b
         return
     rows = [{**row, "confirmed": "no" if row["taint"] else "yes"} for row in page["items"]]
     print_table(rows, columns, nothing=nothing)
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 def _print_done(answer: Any, words: str, *, as_json: bool) -> None:

@@ -33,6 +33,14 @@ def page_options(command: _Function) -> _Function:
     return limit(cursor(command))
 
 
+def channel_of(text: str) -> dict[str, str]:
+    """The PLATFORM:CHANNEL behind `--to`, as the API takes it."""
+    platform, colon, channel = text.partition(":")
+    if not (platform and colon and channel):
+        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--to")
+    return {"platform": platform, "channelId": channel}
+
+
 class Commands(click.Group):
     """A group whose help lists the commands as the module does; click sorts them by name."""
 

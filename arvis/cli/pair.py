@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, one_line, print_json, print_table, tell
+from arvis.cli.printing import moment, one_line, print_json, print_table, tell_more
 
 _COLUMNS = ("id", "asked", "until", "status", "platform", "bot", "name", "user")
 
@@ -34,8 +34,7 @@ def list_pairings(
         print_json(page)
         return
     print_table([_row(each) for each in page["items"]], _COLUMNS, nothing="Nobody asks to be let in.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @pair.command()

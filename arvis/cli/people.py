@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import Api, connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, one_line, print_fields, print_json, print_table, tell
+from arvis.cli.printing import moment, one_line, print_fields, print_json, print_table, tell_more
 from arvis.domain.errors import NotFound
 from arvis.domain.messages import PrincipalRole
 
@@ -55,8 +55,7 @@ def list_people(
         return
     rows = [{**each, "user": each["userId"], "paired": _yes(each["paired"])} for each in page["items"]]
     print_table(rows, _COLUMNS, nothing="Nobody has written yet.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @people.command()

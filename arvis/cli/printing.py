@@ -38,6 +38,12 @@ def print_table(rows: Sequence[Mapping[str, object]], columns: Sequence[str], *,
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
+def tell_more(page: Mapping[str, Any]) -> None:
+    """How to come to the next page, where there is one."""
+    if page["nextCursor"]:
+        tell(f"There are more: --cursor {page['nextCursor']}")
+
+
 def print_fields(data: Mapping[str, object]) -> None:
     """One thing, a field a line; what is not set is left out."""
     width = max(map(len, data), default=0)

@@ -10,7 +10,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
+from arvis.cli.printing import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.projects import ProjectStatus
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -66,8 +66,7 @@ def list_projects(
         return
     rows = [{**project, "touched": moment(project["updatedAt"])} for project in page["items"]]
     print_table(rows, _COLUMNS, nothing="No projects.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @projects.command()

@@ -11,8 +11,8 @@ import click
 
 from arvis.calendar import Every, parse
 from arvis.cli.api import Api, connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
+from arvis.cli.options import Commands, channel_of, json_option, page_options, place_options
+from arvis.cli.printing import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.errors import Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
 
@@ -80,8 +80,7 @@ def list_schedules(
         print_json(page)
         return
     print_table([_row(schedule) for schedule in page["items"]], _COLUMNS, nothing="No schedules.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @schedules.command()
@@ -120,7 +119,7 @@ def create(
 
     An interval runs at once and then at its steps, all others at their times."""
     kind = ScheduleKind.HEARTBEAT if heartbeat else ScheduleKind.CRON
-    body = {"kind": kind, "agent": agent, "schedule": schedule, **_place(place), **_given(details)}
+    body = {"kind": kind, "agent": agent, "schedule": schedule, **channel_of(place), **_given(details)}
     _tell(connect(config, data).post("api", "schedules", body=body), "is made", as_json=as_json)
 
 
@@ -144,7 +143,7 @@ def update(
     **details: Any,
 ) -> None:
     """Change what the options name. From then on it acts for whoever changed it."""
-    where = _place(place) if place is not None else {}
+    where = channel_of(place) if place is not None else {}
     body = {**_given({"schedule": schedule, "enabled": enabled, **details}), **where}
     if not body:
         raise click.UsageError("Say what shall be otherwise.")
@@ -199,8 +198,7 @@ def history(
         print_json(page)
         return
     print_table([_run_row(run) for run in page["items"]], _RUN_COLUMNS, nothing="It has not run yet.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @schedules.command()
@@ -261,13 +259,6 @@ def _milliseconds(text: str) -> int | None:
 def _switch(api: Api, schedule_id: str, *, enabled: bool, as_json: bool) -> None:
     changed = api.patch("api", "schedules", schedule_id, body={"enabled": enabled})
     _tell(changed, "is switched on" if enabled else "is switched off", as_json=as_json)
-
-
-def _place(text: str) -> dict[str, str]:
-    platform, colon, channel = text.partition(":")
-    if not (platform and colon and channel):
-        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--to")
-    return {"platform": platform, "channelId": channel}
 
 
 def _tell(schedule: Any, what: str, *, as_json: bool) -> None:

@@ -9,7 +9,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, plain, print_json, print_table, tell
+from arvis.cli.printing import moment, plain, print_json, print_table, tell_more
 from arvis.cli.secret_input import read_secret, secret_options
 
 _COLUMNS = ("key", "value", "secret", "updated")
@@ -31,8 +31,7 @@ def list_variables(*, limit: int, cursor: str | None, as_json: bool, config: Pat
         print_json(page)
         return
     print_table([_row(variable) for variable in page["items"]], _COLUMNS, nothing="No variables.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @variables.command()

@@ -11,7 +11,7 @@ import click
 
 from arvis.cli.api import connect
 from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_json, print_table, tell
+from arvis.cli.printing import moment, print_json, print_table, tell_more
 
 
 class Decision(StrEnum):
@@ -48,8 +48,7 @@ def list_waits(
         print_json(page)
         return
     print_table([_row(wait) for wait in page["items"]], _COLUMNS, nothing="Nothing waits for a person.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @waits.command()

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from arvis.cli.api import connect
-from arvis.cli.options import Commands, json_option, page_options, place_options
-from arvis.cli.printing import moment, print_fields, print_json, print_table, tell
+from arvis.cli.options import Commands, channel_of, json_option, page_options, place_options
+from arvis.cli.printing import moment, print_fields, print_json, print_table, tell, tell_more
 from arvis.cli.secret_input import read_secret, secret_options
 from arvis.domain.webhooks import Preset
 
@@ -53,8 +53,7 @@ def list_webhooks(
         print_json(page)
         return
     print_table([_row(webhook) for webhook in page["items"]], _COLUMNS, nothing="No web hooks.")
-    if page["nextCursor"]:
-        tell(f"There are more: --cursor {page['nextCursor']}")
+    tell_more(page)
 
 
 @webhooks.command()
@@ -95,7 +94,7 @@ def create(
     """Make a web hook at /hooks/PATH. TEMPLATE is what AGENT is asked: `Look at {{payload.commits.0.message}}`.
 
     Its secret is made and shown once; one that the caller gives comes from --secret-env or --secret-file."""
-    body = {"path": path, "agent": agent, "template": template, **_place(place), **_given(details)}
+    body = {"path": path, "agent": agent, "template": template, **channel_of(place), **_given(details)}
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)
     made = connect(config, data).post("api", "webhooks", body=body)
@@ -125,7 +124,7 @@ def update(
     **details: Any,
 ) -> None:
     """Change what the options name. From then on it acts for whoever changed it."""
-    body = {**_given(details), **(_place(place) if place is not None else {})}
+    body = {**_given(details), **(channel_of(place) if place is not None else {})}
     if variable is not None or file is not None:
         body["secret"] = read_secret("secret", variable, file)
     if not body:
@@ -159,13 +158,6 @@ def rotate(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | 
 
 def _given(details: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in details.items() if value is not None}
-
-
-def _place(text: str) -> dict[str, str]:
-    platform, colon, channel = text.partition(":")
-    if not (platform and colon and channel):
-        raise click.BadParameter("must be such as telegram:-1001234", param_hint="--to")
-    return {"platform": platform, "channelId": channel}
 
 
 def _tell(webhook: Any, what: str, *, as_json: bool, new_secret: bool) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -26,3 +28,20 @@ def storable_json(value: Any) -> Any:
             return {storable(name): storable_json(each) for name, each in value.items()}
         case _:
             return value
+
+
+def strict_json(text: str | bytes) -> Any:
+    """What JSON says, without NaN and infinities, which the store cannot hold. Raises `ValueError` and `RecursionError`."""
+    return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    """`1e999` is JSON, and infinite all the same."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number

@@ -26,6 +26,7 @@ from arvis.effects import approvals
 from arvis.effects.applying import apply
 from arvis.effects.delegation import on_turn_end
 from arvis.effects.report import report
+from arvis.effects.schedules import CHANGES
 from arvis.effects.situation import Limits, Situation
 from arvis.graph.engine import Closing, nothing
 from arvis.ports.store import Transaction
@@ -33,10 +34,12 @@ from arvis.tags import Reply, read
 
 
 class Conclusion:
-    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `zone` is the daemon's."""
+    """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
+    it changed when something is to happen; `zone` is the daemon's."""
 
     def __init__(self, *, limits: Limits, zone: str) -> None:
         self.asked: Sequence[StoredMessage] = ()
+        self.rescheduled = False
         self._limits = limits
         self._zone = zone
 
@@ -61,7 +64,7 @@ class Conclusion:
         taint = taint_of_turn(execution)
         results: list[EffectResult] = []
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
-            results = apply(tx, reply.proposals, situation, now)
+            results = self._apply(tx, reply, situation, now)
         text = _shown(reply, results, truncated=result.truncated)
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.EXHAUSTED}"
@@ -76,7 +79,7 @@ class Conclusion:
         taint, situation = taint_of_turn(execution), self._situation(tx, execution, None, taint_of_turn(execution))
         if situation is None:
             return
-        results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
+        results = self._apply(tx, reply, situation, now)
         if not (source := source_of(execution)):
             return
         words = unsilenced(reply.visible)
@@ -97,6 +100,11 @@ class Conclusion:
         status = _status(execution) or WorkStatus.DONE
         said = text or WorkOutcome.from_json(execution.result["outcome"]).note
         run_ended(tx, execution, "silent" if status is WorkStatus.DONE and not text else status, said, now)
+
+    def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
+        results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
+        self.rescheduled = any(each.proposal.kind in CHANGES and each.outcome is Outcome.DONE for each in results)
+        return results
 
     def _situation(
         self, tx: Transaction, execution: Execution, asked: StoredMessage | None, taint: Taint
@@ -128,7 +136,8 @@ class Conclusion:
             tx.messages.mark_turn(execution.id, MessageStatus.RUNNING)
 
     def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+        result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
+        self.rescheduled = result.proposal.kind in CHANGES and result.outcome is Outcome.DONE
 
 
 def taint_of_turn(execution: Execution) -> Taint:

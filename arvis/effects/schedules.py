@@ -24,6 +24,8 @@ from arvis.ports.store import Transaction
 _CREATE = {EffectKind.CREATE_CRON: ScheduleKind.CRON, EffectKind.CREATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _UPDATE = {EffectKind.UPDATE_CRON: ScheduleKind.CRON, EffectKind.UPDATE_HEARTBEAT: ScheduleKind.HEARTBEAT}
 _DELETE = {EffectKind.DELETE_CRON: ScheduleKind.CRON, EffectKind.DELETE_HEARTBEAT: ScheduleKind.HEARTBEAT}
+#: What changes when something is to happen.
+CHANGES = frozenset({*_CREATE, *_UPDATE, *_DELETE})
 _LIST = {EffectKind.LIST_CRONS: ScheduleKind.CRON, EffectKind.LIST_HEARTBEATS: ScheduleKind.HEARTBEAT}
 
 #: A heartbeat that says nothing of its times.

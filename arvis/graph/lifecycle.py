@@ -70,10 +70,10 @@ def expire(tx: Transaction, now: int) -> None:
         answer(tx, wait.id, Answer(None, by, expired=wait.kind is not WaitKind.TIMER), now)
 
 
-def answer_parent(tx: Transaction, execution: Execution, now: int) -> None:
-    """Tell the execution that called this one how it ended."""
+def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
+    """Tell the execution that called this one how it ended; `reason` is the code of its job's, where that was given up."""
     if execution.parent_wait is not None:
-        value = {"status": execution.status.value, "result": execution.result, "error": execution.error}
+        value = {"status": execution.status.value, "result": execution.result, "error": execution.error, "reason": reason}
         answer(tx, execution.parent_wait, Answer(value, "child"), now)
 
 
@@ -90,13 +90,13 @@ def make_way(tx: Transaction, execution: Execution, now: int) -> None:
         execution = above
 
 
-def fail(tx: Transaction, execution_id: str, error: str, now: int) -> None:
+def fail(tx: Transaction, execution_id: str, error: str, now: int, *, reason: str | None = None) -> None:
     """End an execution whose job was given up. Its positions stay, so that a retry by hand goes on there."""
     execution = tx.executions.get(execution_id)
     if execution is not None and execution.status in LIVE:
         tx.executions.set_status(execution_id, ExecutionStatus.FAILED, error, now)
         tx.spending.release_all(execution_id)
-        answer_parent(tx, replace(execution, status=ExecutionStatus.FAILED, error=error), now)
+        answer_parent(tx, replace(execution, status=ExecutionStatus.FAILED, error=error), now, reason=reason)
 
 
 def try_again(tx: Transaction, execution_id: str, now: int) -> bool:

@@ -7,13 +7,12 @@ that the model can be told.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from arvis.domain.runs import Account
-from arvis.domain.text import storable, storable_json
+from arvis.domain.text import storable, storable_json, strict_json
 from arvis.domain.tools import ToolCall
 from arvis.providers import failures
 
@@ -80,21 +79,9 @@ def _read(text: str) -> tuple[Mapping[str, Any] | None, str]:
     if not clean.strip():
         return {}, ""
     try:
-        value = json.loads(clean, parse_constant=_refuse, parse_float=_finite)
+        value = strict_json(clean)
         if "\\u" in clean:
             value = storable_json(value)
     except (ValueError, RecursionError):
         return None, clean
     return (value, "") if isinstance(value, dict) else (None, clean)
-
-
-def _refuse(constant: str) -> None:
-    """NaN and Infinity are no JSON, and the store cannot hold them."""
-    raise ValueError(constant)
-
-
-def _finite(number: str) -> float:
-    """`1e999` is JSON, and infinite all the same."""
-    if not math.isfinite(value := float(number)):
-        raise ValueError(number)
-    return value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from arvis.agents.places import posted_by
 from arvis.agents.reminders import errand_of
 from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.domain.agent_rules import graph_named
@@ -17,8 +18,6 @@ from arvis.domain.schedules import Cause, MadeBy, Occurrence, OccurrenceStatus, 
 from arvis.domain.taint import CLEAN, Label
 from arvis.ports.store import Transaction
 
-#: The platform whose one connector has its name.
-_WEB = "web"
 STILL_RUNNING = "What it began before has not ended."
 _GRAPHS = {ScheduleKind.CRON: "agent", ScheduleKind.HEARTBEAT: "heartbeat"}
 _KINDS = {ScheduleKind.CRON: JobKind.CRON, ScheduleKind.HEARTBEAT: JobKind.HEARTBEAT}
@@ -70,28 +69,9 @@ def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report:
     return skipped if tx.occurrences.add(skipped) else None
 
 
-def place_of(tx: Transaction, schedule: Schedule) -> Address | str:
-    """Where its answers go, with the bot; or why that cannot be said."""
-    address = schedule.address
-    if address.connector:
-        return address
-    if address.platform == _WEB:
-        return _through(address, _WEB)
-    names = sorted({bot.name for bot in tx.bots.statuses() if bot.platform == address.platform})
-    if len(names) == 1:
-        return _through(address, names[0])
-    if not names:
-        return f"There is no bot of {address.platform} that could post it."
-    return f"There are several bots of {address.platform}: say which one is to post it ({', '.join(names)})."
-
-
-def _through(address: Address, connector: str) -> Address:
-    return replace(address, connector=connector)
-
-
 def _ready(tx: Transaction, schedule: Schedule) -> tuple[Agent, Address] | str:
     """Who does it and where it is posted; or why nothing may run now."""
-    agent, place = tx.agents.get(schedule.agent_id), place_of(tx, schedule)
+    agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
         return "Its agent is gone."
     if not agent.active:

@@ -9,13 +9,12 @@ that ends the job: a fetch that is made again after a crash says nothing twice.
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from arvis.agents import occasions
+from arvis.agents.places import posted_by
 from arvis.agents.posting import post
 from arvis.agents.runs import Errand
 from arvis.domain.errors import LeaseLost, ToolError
@@ -23,7 +22,7 @@ from arvis.domain.jobs import Done, Failed, Job, Priority, Retry, Settled, Snooz
 from arvis.domain.markup import escape
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.taint import CLEAN, Label
-from arvis.domain.text import storable, storable_json
+from arvis.domain.text import storable, storable_json, strict_json
 from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.store import Store, Transaction
@@ -113,7 +112,7 @@ class ScriptRunner:
 def read_answer(fetched: Fetched) -> Finding:
     try:
         text = fetched.body.decode("utf-8-sig")
-        return Finding(storable_json(json.loads(text, parse_constant=_no_number, parse_float=_finite)))
+        return Finding(storable_json(strict_json(text)))
     except (ValueError, RecursionError):
         return Finding(failure="The answer is no JSON.")
 
@@ -200,7 +199,7 @@ def _fail(tx: Transaction, schedule: Schedule, occurrence: Occurrence, failure: 
 
 def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
     """As the agent's message in its channel; else why not."""
-    agent, place = tx.agents.get(schedule.agent_id), beginning.place_of(tx, schedule)
+    agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None or not agent.active:
         return "Its agent is gone or paused."
     if isinstance(place, str):
@@ -221,14 +220,3 @@ def _say(tx: Transaction, schedule: Schedule, text: str, now: int) -> str:
 def _passed(since: int | None, now: int, milliseconds: int) -> bool:
     """Also when the clock was put back behind it."""
     return since is None or not 0 <= now - since < milliseconds
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(digits)
-    return number

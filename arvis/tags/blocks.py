@@ -7,12 +7,13 @@ may hold colons. Such a block is JSON, a list of `- ` lines, or text; that of `p
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from textwrap import dedent
-from typing import Any, NoReturn
+from typing import Any
+
+from arvis.domain.text import strict_json
 
 _LINE = re.compile(r"(?P<key>[A-Za-z_]\w*)[ \t]*:(?P<value>.*)", re.ASCII)
 _LONG_INTEGER = re.compile(r"[+-]?[0-9]{15,}")
@@ -65,7 +66,7 @@ def value_of(text: str) -> Any:
     if _LONG_INTEGER.fullmatch(text):
         return text
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return strict_json(text)
     except (ValueError, RecursionError):
         return text
 
@@ -86,7 +87,3 @@ def mapping(text: str) -> Any:
     if not isinstance(value, str) or not all(found):
         return value
     return {each["key"]: value_of(each["value"].strip()) for each in found if each}
-
-
-def _no_number(constant: str) -> NoReturn:
-    raise ValueError(constant)

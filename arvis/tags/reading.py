@@ -10,8 +10,8 @@ from arvis.domain.markup import Tag, scan
 from arvis.domain.markup_grammar import DELEGATE, MEMORY, STATE
 from arvis.tags.conductor import CONDUCTOR_TAGS, read_conductor
 from arvis.tags.delegation import read_delegation
-from arvis.tags.memory import read_memory, read_state
 from arvis.tags.handover import DESTINATION, handover_of
+from arvis.tags.memory import read_memory, read_state
 from arvis.tags.metadata import attributes_of
 from arvis.tags.wrappers import Wrapper, wrapper_of
 

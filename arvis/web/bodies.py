@@ -7,16 +7,14 @@ encoders far inside), and nothing is read beyond its limit.
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
-from arvis.domain.text import storable_json
+from arvis.domain.text import storable_json, strict_json
 
 #: Above this many bytes JSON is read in a thread, so that a large attachment does not hold the event loop.
 _THREAD_BYTES = 262_144
@@ -86,21 +84,9 @@ def _parse(data: str | bytes, limit: BodyLimit) -> Any:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
         if not limit.holds(text):
             raise TooLarge("The JSON holds too much.", fix="Send less at once, or raise the `limits` of config.yaml.")
-        return storable_json(json.loads(text, parse_constant=_no_constant, parse_float=_finite))
+        return storable_json(strict_json(text))
     except (ValueError, RecursionError):
         raise Invalid("This is not valid JSON.", fix="Check quotes, commas and nesting.") from None
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(name)
-
-
-def _finite(digits: str) -> float:
-    """`1e999` would become an infinity, which no answer can carry."""
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(digits)
-    return number
 
 
 class Fields:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from arvis.domain.errors import StoreError, TooMany
 from arvis.domain.events import (
+    AgentMoved,
     DeliveryAdded,
     Delta,
     GraphCompleted,
@@ -108,6 +109,7 @@ class WebConnector:
             bus.subscribe(Delta, self._delta),
             bus.subscribe(StatusChanged, self._status_changed),
             bus.subscribe(GraphCompleted, self._graph_completed),
+            bus.subscribe(AgentMoved, self._agent_moved),
             bus.subscribe(DeliveryAdded, self._delivery_added),
             bus.subscribe(SessionEnded, self._session_ended),
             bus.subscribe(NoticesMissed, self._notices_missed),
@@ -130,6 +132,11 @@ class WebConnector:
         if event.address in self._rooms:
             change = {"type": "status", "messageId": event.message_id, "status": event.status}
             self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
+
+    def _agent_moved(self, event: AgentMoved) -> None:
+        if event.address in self._rooms:
+            moved = {"type": "agent_moved", "messageId": event.message_id, "from": event.source, "to": event.target}
+            self._push(event.address, frame(moved))
 
     def _graph_completed(self, event: GraphCompleted) -> None:
         if event.address in self._rooms:

@@ -46,7 +46,7 @@ prompt: Tell the news.
 [CREATE_HEARTBEAT]
 agent: news
 name: watch
-schedule: every 10m
+schedule: 0 3 * * *
 prompt: Say whether something broke.
 [/CREATE_HEARTBEAT]"""
 
@@ -99,7 +99,7 @@ async def test_its_schedules_are_rows_that_the_command_line_shows(place: Place) 
     rows = {row["name"]: row for row in await listed(place, "/api/schedules")}
     assert {name: (row["kind"], row["schedule"], row["channelId"]) for name, row in rows.items()} == {
         "morning": ("cron", "0 8 * * 1-5", HALL),
-        "watch": ("heartbeat", "every 10m", HALL),
+        "watch": ("heartbeat", "0 3 * * *", HALL),
     }
     assert all(row["nextRun"] and row["enabled"] for row in rows.values())
     assert "0 8 * * 1-5" in await arvis(place, "schedules", "list")

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from arvis.agents.agent import MOST_MESSAGES
+from arvis.agents.agent import may_compact, outgrown
 from arvis.agents.briefing import Briefing, Materials
 from arvis.agents.input import sanitise
 from arvis.agents.planning import lanes, prompts
@@ -69,7 +69,7 @@ class RetrievalNode:
         self._briefing.learn(standing)
         self._tell(context, standing)
         prompt = self._prompt(context, standing)
-        if _outgrown(standing, prompt) and _may_compact(context.execution):
+        if outgrown(standing, prompt) and may_compact(context.execution):
             return Goto(self._compact, room=prompt.room)
         skills = [skill for skill in await self._skills() if usable(skill, standing.agent.tools)]
         found = _without_model(standing, skills) or await self._judged(context, standing, skills)
@@ -154,16 +154,6 @@ def _shared(standing: Standing, prompt: Prompt) -> Lane:
     tools = f"Tools: {', '.join(agent.tools) or 'none'}"
     lane = lanes.seed(standing.history).adding(f"{where}\n{tools}", lanes.ENVIRONMENT)
     return lane.adding(prompt.changing, lanes.MEMORY)
-
-
-def _outgrown(standing: Standing, prompt: Prompt) -> bool:
-    """As in graph `agent`: nothing leaves the prompts that no summary stands for."""
-    return prompt.left_out > 0 or len(standing.history) > MOST_MESSAGES
-
-
-def _may_compact(execution: Execution) -> bool:
-    came = execution.state.get("compaction")
-    return not is_run(execution) and (came is None or (came["rounds"] > 0 and came["failed"] is None))
 
 
 def _search(tx: Transaction, execution: Execution, standing: Standing, words: str, now: int) -> Recall:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from arvis.domain.errors import ToolError
+from arvis.domain.text import strict_json
 from arvis.ports.tool import Caller, Tool
 
 #: So many calls of one script are made, and so many characters of what one gives are handed back.
@@ -56,14 +57,10 @@ class ScriptCalls:
 
 def _read(line: bytes) -> tuple[str, Mapping[str, Any]]:
     try:
-        asked = json.loads(line, parse_constant=_no_number)
+        asked = strict_json(line)
     except (ValueError, RecursionError):
         asked = None
     match asked:
         case {"function": str(name), "arguments": dict(arguments)}:
             return name, arguments
     raise ToolError("A tool takes one dict of plain JSON values.")
-
-
-def _no_number(constant: str) -> float:
-    raise ValueError(constant)
