@@ -226,7 +226,6 @@ def _single_time(text: str) -> At:
 def _unreadable(text: str, why: str) -> Unprocessable:
     return Unprocessable(
         f"The schedule {text[:80]!r} cannot be read: {why}.",
-        why=why,
         fix="Write `every 5 m`, a cron line such as `0 8 * * 1-5`, `@daily`, or `at 2027-01-15 08:00`.",
         code="bad_schedule",
     )

@@ -168,7 +168,9 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:
-    return tx.messages.of_turn(execution_id)
+    """What waits for an execution: the messages of the turn that it works for."""
+    execution = tx.executions.get(execution_id)
+    return tx.messages.of_turn(lifecycle.root_of(tx, execution).id) if execution is not None else []
 
 
 def _tell_of_delay(tx: Transaction, execution: Execution, run_at: int, reason: str, now: int) -> None:

@@ -22,7 +22,9 @@ class StoreOperations:
     """`Operations` over the store; events after the commit. A turn that goes on says so itself when it runs, which may
     be before the verb that let it go on has returned. `approvers` says who may allow what a tool wants to do."""
 
-    def __init__(self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])) -> None:
+    def __init__(
+        self, *, store: Store, bus: Bus, clock: Clock, approvers: Approvers = tuple(APPROVERS["owners"])
+    ) -> None:
         self._approvers = approvers
         self._store = store
         self._bus = bus
@@ -38,9 +40,7 @@ class StoreOperations:
         await self._store.write(_delete, job_id)
 
     async def cancel_execution(self, execution_id: str) -> None:
-        turns.announce_cancelled(
-            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now())
-        )
+        turns.announce_cancelled(self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now()))
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
         await self._store.write(_answer, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now())
@@ -63,9 +63,10 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
 
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     job = _job(tx, job_id)
-    if job.execution_id is not None and (job.status in LIVE or _sleeps(tx, job.execution_id)):
+    slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
+    if job.execution_id is not None and (job.status in LIVE or slept):
         turn = turns.cancel_turn(tx, job.execution_id, "an operator", now)
-        if turn.jobs or turn.asked:
+        if turn.jobs or turn.asked or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
         raise Conflict(

@@ -30,7 +30,7 @@ from arvis.agents.spoken import SpokenReply
 from arvis.agents.standing import Standing, load_standing
 from arvis.agents.streaming import Showing
 from arvis.agents.tool_node import ToolNode, ToolRules
-from arvis.context import Prompt, fit_rounds
+from arvis.context import Prompt, fit_rounds, taint_of_asked
 from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
@@ -130,7 +130,8 @@ class _Nodes:
             return taken
         self._briefing.learn(turn)
         state, came = context.state, came_meanwhile(context.state, turn.current)
-        turn = replace(turn, current=[each for each in turn.current if each.id not in heard_by(state, came)])
+        everything, heard = turn.current, heard_by(state, came)
+        turn = replace(turn, current=[each for each in everything if each.id not in heard])
         if not state.get("shrunk") and not rounds.count(state) and not is_run(context.execution):
             for message in turn.current:
                 context.emit(StatusChanged(message.address, message.id, MessageStatus.RUNNING))
@@ -142,14 +143,15 @@ class _Nodes:
         if outgrown(turn, prompt) and may_compact(context.execution):
             return Goto("compact", room=prompt.room)
         context.record(touch, prompt.recalled, context.now())
-        taint = sorted(prompt.taint)
+        taint = sorted(prompt.taint | taint_of_asked(everything))
         ceiling = self._briefing.budget(turn).ceiling
         errand = state.get(RUN)
         asked = self._asked(
             turn,
             prompt,
             audience=errand["audience"] if errand else (came or [turn.current[-1].id])[-1],
-            pictures=errand.get("pictures", []) if errand else None,
+            pictures=errand.get("pictures", []) if errand else pictures_of(everything),
+            voice=any(is_voice(message) for message in everything),
             shrunk=bool(state.get("shrunk")),
         )
         if brought.promise is not None:
@@ -266,7 +268,8 @@ class _Nodes:
         prompt: Prompt,
         *,
         audience: str | None,
-        pictures: list[list[str]] | None,
+        pictures: list[list[str]],
+        voice: bool,
         shrunk: bool,
     ) -> dict[str, Any]:
         """What the call needs: it may be made again after a crash, and asks for the same then."""
@@ -284,8 +287,8 @@ class _Nodes:
             "changing": prompt.changing,
             "now": prompt.now,
             "turns": [[each.role, each.content] for each in prompt.turns],
-            "pictures": (pictures if pictures is not None else pictures_of(turn.current))[-1 if shrunk else 0 :],
-            "voice": any(is_voice(message) for message in turn.current),
+            "pictures": pictures[-1 if shrunk else 0 :],
+            "voice": voice,
             "newest": audience,
             "group": self._briefing.in_group(turn),
             "reply": budget.reply,

@@ -18,6 +18,7 @@ from arvis.agents.runs import is_run
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.runs import RunResult
+from arvis.domain.taint import Label
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Pause
 from arvis.tags import read
@@ -56,14 +57,16 @@ class Completion:
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
         outcome = self._with_kept(outcome_of(reply, WorkStatus.OPEN if self.explicit else WorkStatus.DONE))
+        # What it asks for by tags is dealt with at the end; what is without any is not kept twice.
+        whole = result.content if reply.proposals else ""
         match outcome.status:
             case WorkStatus.CONTINUE:
-                return self._go_on(result, outcome)
-            case WorkStatus.BLOCKED if not is_run(self.context.execution):
-                return self._listen(outcome)
+                return self._go_on(result, outcome, whole)
+            case WorkStatus.BLOCKED if not is_run(self.context.execution) and self._cycle < self.loops:
+                return self._listen(outcome, whole)
             case WorkStatus.OPEN if self._is_to_be_asked(outcome):
                 said = outcome.visible or _NOTHING
-                return self._talk(said, _NUDGE, nudged=True, kept=outcome.visible)
+                return self._talk(said, _NUDGE, whole, nudged=True, kept=outcome.visible)
             case _:
                 return self._end(result, outcome, files)
 
@@ -77,23 +80,29 @@ class Completion:
         seen = bool(outcome.visible) and not is_run(self.context.execution)
         return not seen and not self.context.state.get("nudged")
 
-    def _go_on(self, result: RunResult, outcome: WorkOutcome) -> Decision:
-        cycle = self.context.state.get("cycle", 1)
-        if cycle >= self.loops:
+    @property
+    def _cycle(self) -> int:
+        """The number of the one that this reply ends."""
+        cycle: int = self.context.state.get("cycle", 1)
+        return cycle
+
+    def _go_on(self, result: RunResult, outcome: WorkOutcome, whole: str) -> Decision:
+        if self._cycle >= self.loops:
             return self._end(result, replace(outcome, status=WorkStatus.EXHAUSTED), ())
         self._show(outcome.visible)
-        return self._talk(outcome.visible or _NOTHING, _GO_ON, nudged=False, kept="", cycle=cycle + 1)
+        said = outcome.visible or _NOTHING
+        return self._talk(said, _GO_ON, whole, nudged=False, kept="", cycle=self._cycle + 1)
 
-    def _listen(self, outcome: WorkOutcome) -> Decision:
-        """In a chat whoever is stuck waits for the person."""
+    def _listen(self, outcome: WorkOutcome, whole: str) -> Decision:
+        """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
         number = rounds.count(self.context.state) + 1
-        changes = rounds.talked(number, outcome.visible, "")
-        return Goto(LISTEN, outcome.visible, **changes, **_noted(outcome))
+        changes = rounds.talked(number, outcome.visible, "", whole)
+        return Goto(LISTEN, outcome.visible, **changes, cycle=self._cycle + 1, **_noted(outcome))
 
-    def _talk(self, said: str, then: str, **changes: Any) -> Decision:
+    def _talk(self, said: str, then: str, whole: str, **changes: Any) -> Decision:
         number = rounds.count(self.context.state) + 1
         note = {"status_note": " ".join(said.split())[:240]} if said != _NOTHING else {}
-        return Goto("prepare", **rounds.talked(number, said, then), **changes, **note)
+        return Goto("prepare", **rounds.talked(number, said, then, whole), **changes, **note)
 
     def _end(self, result: RunResult, outcome: WorkOutcome, files: Sequence[OutgoingFile]) -> Decision:
         plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
@@ -120,7 +129,10 @@ async def listen(context: NodeContext) -> Decision:
     number = rounds.count(context.state)
     # A message is read as such, with the others that came.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
-    return Goto("prepare", **{f"round {number}": context.state[f"round {number}"] | {"then": said}})
+    # Whoever answers in the person's place does not speak with the person's rights.
+    others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
+    taint = sorted({*context.state.get("taint", ()), *others})
+    return Goto("examine", taint=taint, **{f"round {number}": context.state[f"round {number}"] | {"then": said}})
 
 
 def _given_up(execution: Execution) -> dict[str, Any]:

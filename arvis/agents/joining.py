@@ -14,7 +14,6 @@ from arvis.agents import rounds
 from arvis.agents.completion import EXPLICIT
 from arvis.agents.runs import is_run
 from arvis.domain.agents import Agent
-from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job
 from arvis.domain.messages import StoredMessage
 from arvis.graph.context import NodeContext
@@ -23,6 +22,8 @@ from arvis.ports.store import Store, Transaction
 
 QUEUE, STEER, RESTART = "queue", "steer", "restart"
 
+#: The graphs whose model is told of what joins a turn on its way.
+HEARING = frozenset({"agent", "code"})
 #: A turn answers at most so many waiting messages of one person at once (queue.md, merge).
 FOLD_MESSAGES = 10
 FOLD_TOKENS = 8_000
@@ -35,16 +36,21 @@ def way_of(agent: Agent) -> str:
 
 async def newcomers(store: Store, context: NodeContext, agent: Agent) -> Decision | None:
     """Before a call: take in the messages that wait behind this turn, where the agent does so; None when there are none."""
-    if way_of(agent) == QUEUE or not rounds.count(context.state) or is_run(context.execution):
+    if way_of(agent) == QUEUE or not rounds.count(context.state) or not _is_asked_by_a_person(context):
         return None
     return await _taken_in(store, context, restarts=way_of(agent) == RESTART)
 
 
 async def restart(store: Store, context: NodeContext, way: str) -> Decision | None:
     """Before the end: where a turn begins anew for a newer message, its answer is not given any more."""
-    if way != RESTART or is_run(context.execution):
+    if way != RESTART or not _is_asked_by_a_person(context):
         return None
     return await _taken_in(store, context, restarts=True)
+
+
+def _is_asked_by_a_person(context: NodeContext) -> bool:
+    """What another agent asks for is nobody's talk, although it goes on in a person's name."""
+    return not is_run(context.execution) and "task" not in context.state
 
 
 async def _taken_in(store: Store, context: NodeContext, *, restarts: bool) -> Decision | None:
@@ -52,8 +58,13 @@ async def _taken_in(store: Store, context: NodeContext, *, restarts: bool) -> De
         return None
     context.record(_join, context.job_id, context.now())
     context.commit_first()
-    anew = {"restarted": rounds.count(context.state), "asked": None} if restarts else {}
-    return Goto("prepare", **anew)
+    return Goto("examine", **(_anew(context.state) if restarts else {}))
+
+
+def _anew(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The change of state of a new beginning: nothing counts any more that came of the old one."""
+    dropped: dict[str, Any] = {"files": []} if state.get("files") else {}
+    return {"restarted": rounds.count(state), "asked": None, "looping": False, "nudged": False, "kept": "", **dropped}
 
 
 def came_meanwhile(state: Mapping[str, Any], current: Sequence[StoredMessage]) -> list[str]:
@@ -85,14 +96,20 @@ def noted(state: Mapping[str, Any], current: Sequence[StoredMessage], came: Sequ
 
 
 def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began. Whoever it called has been told what
-    it is about already."""
-    if any(wait.kind is WaitKind.CHILD for wait in tx.waits.of_execution(job.execution_id or "")):
+    """Waiting messages of the same person join this turn; their own turns never began. Where what it is about was told
+    already, and nobody would hear of more, they stay turns."""
+    turn = tx.executions.get(job.execution_id or "")
+    if turn is None or (turn.steps and turn.graph not in HEARING):
         return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
         if follower.execution_id is not None and job.execution_id is not None:
-            tx.messages.join_turn(follower.execution_id, job.execution_id)
+            tx.messages.join_turn(follower.execution_id, job.execution_id, behind=_said_last(tx, job.execution_id))
             tx.executions.discard(follower.execution_id)
+
+
+def _said_last(tx: Transaction, execution_id: str) -> int:
+    """The position of what was said last on the way; 0 where nothing was."""
+    return max((each.position for each in tx.messages.progress(execution_id)), default=0)
 
 
 def _join(tx: Transaction, job_id: str, now: int) -> None:

@@ -13,7 +13,8 @@ from arvis.domain.messages import Address, Attachment, MessageStatus, OutgoingFi
 from arvis.domain.taint import Taint
 from arvis.ports.store import Transaction
 
-_SILENT = re.compile(r"\[SILENT\]", re.ASCII | re.IGNORECASE)
+#: At its beginning or its end: what stands in between may be quoted from others, who would silence the agent with it.
+_SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 
 def unsilenced(text: str) -> str:

@@ -12,8 +12,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from arvis.agents import timetable
+from arvis.agents.reach import standing_of
 from arvis.agents.runs import Errand, source_of
 from arvis.agents.timetable import Rules, is_reminder
 from arvis.calendar import Every, for_people, parse
@@ -36,6 +38,8 @@ _NAME = 40
 _MOST_ANCESTORS = 50
 #: Where it is kept what else than the asker's own words a reminder is made of.
 _TAINT = "taint"
+#: And which agents alone the asker reached from there.
+_REACH = "reach"
 #: Of the call that made it: one that is made again after a crash makes no second.
 _CALL = "call"
 
@@ -120,7 +124,7 @@ def create(tx: Transaction, wish: Wish, rules: Rules, now: int) -> str:
         platform=wish.address.platform, connector=wish.address.connector, channel=wish.address.channel,
         thread=wish.address.thread, script=None, missed=Missed.ONCE, enabled=True, principal_id=wish.principal_id,
         last_run=None, next_run=None, created_at=now, updated_at=now, made_by=MadeBy.TOOL,
-        memo={_CALL: wish.call_id} | ({_TAINT: taint_text(wish.taint)} if wish.taint else {}),
+        memo=_memo(tx, wish),
     )  # fmt: skip
     made = timetable.add_schedule(tx, wanted, rules, now)
     return f"Made: {_line(tx, made, rules, now, times=timetable.TOLD)}"
@@ -155,6 +159,18 @@ def errand_of(schedule: Schedule) -> Errand:
     return Errand(_NOTE.format(text=escape(schedule.prompt)), tools=(), taint=taint)
 
 
+def reach_of(schedule: Schedule) -> dict[str, Any]:
+    """The part of a run's state that limits whom it reaches: nobody further than whoever asked for the reminder."""
+    return {_REACH: schedule.memo[_REACH]} if is_reminder(schedule) and _REACH in schedule.memo else {}
+
+
+def _memo(tx: Transaction, wish: Wish) -> dict[str, Any]:
+    turn = tx.executions.get(wish.execution_id)
+    reach = standing_of(turn)["reach"] if turn is not None else None
+    tainted = {_TAINT: taint_text(wish.taint)} if wish.taint else {}
+    return {_CALL: wish.call_id} | tainted | ({_REACH: reach} if reach is not None else {})
+
+
 def _made_before(tx: Transaction, wish: Wish, rules: Rules) -> Schedule | None:
     mine = _mine(tx, wish.principal_id, rules)
     return next((each for each in mine if each.memo.get(_CALL) == wish.call_id), None)
@@ -167,15 +183,21 @@ def _person(caller: Caller) -> tuple[str, Address]:
 
 
 def _began_by_itself(tx: Transaction, execution_id: str) -> bool:
-    """Whether no person asked for it: a schedule or a web hook had it begin, or the run that it works for."""
+    """Whether no person asked for it: a schedule or a web hook had it begin, or the run that it works for, or that gave it
+    as a task."""
     execution: Execution | None = tx.executions.get(execution_id)
     for _ in range(_MOST_ANCESTORS):
         if execution is None:
             return True
-        if execution.parent_wait is None:
-            return bool(source_of(execution))
-        wait = tx.waits.get(execution.parent_wait)
-        execution = tx.executions.get(wait.execution_id) if wait is not None else None
+        if source_of(execution):
+            return True
+        if execution.parent_wait is not None:
+            wait = tx.waits.get(execution.parent_wait)
+            execution = tx.executions.get(wait.execution_id) if wait is not None else None
+        elif (giver := execution.state.get("lineage", {}).get("parent")) is not None:
+            execution = tx.executions.get(giver)
+        else:
+            return False
     return True
 
 

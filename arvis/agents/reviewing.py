@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from arvis.agents.answers import Approvers, answer_question, may_answer
 from arvis.agents.rounds import TOOL_EFFECT
@@ -21,11 +21,20 @@ from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 
 #: Words of several languages that can mean nothing else here; compared in lower case without what ends a sentence.
-YES = frozenset({"approve", "approved", "accept", "yes", "ok", "okay", "allow", "ja", "oui", "si", "sí", "да", "是", "好"})
+YES = frozenset(
+    {"approve", "approved", "accept", "yes", "ok", "okay", "allow", "ja", "oui", "si", "sí", "да", "是", "好"}
+)
 NO = frozenset({"reject", "rejected", "deny", "no", "nein", "non", "нет", "否", "不"})
 
 _EDIT = re.compile(r"edit\s+(?P<arguments>\{.*\})", re.DOTALL | re.IGNORECASE)
 _ENDS = ".!…。\uff01 \t\n"
+
+
+#: Clocks of platforms are as far from ours (ms), and tell whole seconds.
+_CLOCKS_APART = 5_000
+#: Nobody has read a question that is younger than this (ms) while they were answering another one.
+_READING = 2_000
+_UNREAD = "Another question has come meanwhile. Read it, and then answer it."
 
 
 def may_be_review(tx: Transaction, agent: Agent, place: Address) -> bool:
@@ -37,13 +46,25 @@ def may_be_review(tx: Transaction, agent: Agent, place: Address) -> bool:
 
 
 def review(
-    tx: Transaction, text: str, *, talk: Conversation, by: Principal, approvers: Approvers, now: int
+    tx: Transaction,
+    text: str,
+    *,
+    talk: Conversation,
+    by: Principal,
+    approvers: Approvers,
+    now: int,
+    said_at: int | None = None,
 ) -> str | None:
-    """What to tell the person whose message answered a question; None where it is no answer."""
+    """What to tell the person whose message answered a question; None where it is no answer. What was `said_at` a time (ms,
+    None: just now) before a question was asked is not about it."""
+    heard = now if said_at is None else said_at + _CLOCKS_APART
     open_ = sorted(_open(tx, talk.lane), key=lambda wait: wait.id, reverse=True)
-    wait = next((each for each in open_ if may_answer(tx, each, by, approvers)), None)
-    if wait is None or (given := _read(text, wait, alone=talk.direct)) is None:
+    theirs = [each for each in open_ if each.asked_at <= heard and may_answer(tx, each, by, approvers)]
+    wait = next(iter(theirs), None)
+    if wait is None or (given := _read(text, wait, alone=talk.direct and _is_at_work(tx, wait))) is None:
         return None
+    if _is_unread(tx, wait, theirs, now):
+        return _UNREAD
     try:
         answer_question(tx, wait.id, given, by=by, approvers=approvers, now=now)
     except Conflict:
@@ -53,6 +74,20 @@ def review(
     return {"approve": "Allowed.", "reject": "Not allowed.", "edit": "Allowed with your change."}.get(
         given.decision, "Passed on; nothing was done."
     )
+
+
+def _is_at_work(tx: Transaction, wait: Wait) -> bool:
+    """Whether it is an agent that asks, who would hear what is said about it: a change that was asked for by a tag is only
+    made or not."""
+    asking = tx.executions.get(wait.execution_id)
+    return asking is not None and "agent" in asking.state
+
+
+def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:
+    """Whether it came while another one was being answered, and a word may be meant for that."""
+    others = [each for each in (*open_, *tx.waits.of_execution(wait.execution_id)) if each.id != wait.id]
+    answering = any(now - (each.answered_at or now) < _READING for each in others)
+    return answering and now - wait.asked_at < _READING
 
 
 def _open(tx: Transaction, lane: str) -> Iterator[Wait]:

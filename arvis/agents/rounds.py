@@ -47,9 +47,16 @@ def asked(number: int, said: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
     return {f"round {number}": {"said": said, "calls": [call.to_json() for call in calls]}}
 
 
-def talked(number: int, said: str, then: str) -> dict[str, Any]:
-    """The change of state when the model said something and goes on."""
-    return {f"round {number}": {"said": said, "calls": [], "then": then}, f"result {number}": None}
+def talked(number: int, said: str, then: str, whole: str = "") -> dict[str, Any]:
+    """The change of state when the model said something and goes on; `whole` is its reply where that asks for more by tags."""
+    tags = {"whole": whole} if whole else {}
+    return {f"round {number}": {"said": said, "calls": [], "then": then, **tags}, f"result {number}": None}
+
+
+def whole_replies(state: Mapping[str, Any]) -> list[str]:
+    """Those before the last one that ask for something by tags."""
+    found = (state[f"round {number}"].get("whole", "") for number in counting(state))
+    return [each for each in found if each]
 
 
 def heard(number: int, message_ids: Sequence[str]) -> dict[str, Any]:
@@ -58,8 +65,8 @@ def heard(number: int, message_ids: Sequence[str]) -> dict[str, Any]:
 
 
 def heard_in(state: Mapping[str, Any]) -> set[str]:
-    """The messages that stand behind a round."""
-    return {each for number in range(1, count(state) + 1) for each in state.get(f"heard {number}", ())}
+    """The messages that stand behind a round that counts."""
+    return {each for number in counting(state) for each in state.get(f"heard {number}", ())}
 
 
 def made(number: int, place: tuple[str, int], refused: Mapping[int, ToolOutput]) -> dict[str, Any]:
@@ -76,10 +83,14 @@ def count(state: Mapping[str, Any]) -> int:
     return number
 
 
+def counting(state: Mapping[str, Any]) -> range:
+    """The numbers of the rounds since the turn began, or began anew."""
+    return range(1 + state.get("restarted", 0), count(state) + 1)
+
+
 def in_cycle(state: Mapping[str, Any]) -> int:
     """How many rounds of tools the model asked for since it last said that it goes on."""
-    number = count(state)
-    calls = takewhile(bool, (state[f"round {each}"]["calls"] for each in range(number, 0, -1)))
+    calls = takewhile(bool, (state[f"round {each}"]["calls"] for each in reversed(counting(state))))
     return sum(1 for _ in calls)
 
 
@@ -99,7 +110,7 @@ def load_rounds(
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
     messages = {each.id: each for each in tx.messages.of_turn(execution.id)} if heard_in(state) else {}
     found = []
-    for number in range(1 + state.get("restarted", 0), count(state) + 1):
+    for number in counting(state):
         if f"result {number}" not in state:
             break
         calls = calls_of(state, number)

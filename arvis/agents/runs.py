@@ -23,6 +23,10 @@ from arvis.ports.store import Transaction
 #: The key of the state that makes an execution a run.
 RUN = "run"
 GRAPH = "agent"
+#: And with it, of a child: what had that run begin which it works for.
+_UNDER = "under"
+#: As people read it.
+_CALLERS = {"schedule": "a schedule", "webhook": "a web hook"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ def child_state(parent: Mapping[str, Any], errand: Errand, *, agent_id: str | No
         "conversation": parent["conversation"],
         "taint": sorted({*parent.get("taint", ()), *errand.taint}),
         **standing_in(parent),
-        RUN: {**errand.to_json(), "source": ""},
+        RUN: {**errand.to_json(), "source": "", _UNDER: _begun_by(parent)},
     }
 
 
@@ -132,12 +136,24 @@ def message_of(execution: Execution, person: Principal | None) -> StoredMessage:
         status=MessageStatus.ACCEPTED,
         address=Address.from_json(execution.state["address"]),
         principal_id=execution.principal_id,
-        user_name=person.name if person is not None else "",
+        user_name=_asker(execution, person),
         agent_id=execution.state["agent"],
         execution_id=execution.id,
         turn=None,
         created_at=execution.created_at,
     )
+
+
+def _begun_by(state: Mapping[str, Any]) -> str:
+    run = state.get(RUN, {})
+    return str(run.get("source") or run.get(_UNDER) or "")
+
+
+def _asker(execution: Execution, person: Principal | None) -> str:
+    """Who is shown to have asked: where no person did, nobody is to believe it."""
+    caller = _CALLERS.get(_begun_by(execution.state).partition(":")[0], "")
+    name = person.name if person is not None else ""
+    return f"{caller}, for {name}" if caller and name else caller or name
 
 
 def history_of(execution: Execution) -> list[PastMessage]:

@@ -49,11 +49,11 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
 
 
 def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None:
-    """What an agent says on the way to its answer, each thing once: shown in the chat, and part of the history with it. Of a
+    """What an agent says on the way to its answer, each thing once (until somebody says something): shown in the chat, and part of the history with it. Of a
     child it is said in the turn that it works for; where nobody asked, nobody hears it."""
     turn = lifecycle.root_of(tx, execution)
     asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
-    if not asked or any(each.content == text for each in said):
+    if not asked or _was_said(text, asked, said):
         return
     agent = tx.agents.get(execution.state.get("agent") or "")
     message = replace(
@@ -75,6 +75,16 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None
     tx.messages.add(message)
     # It is not the answer: what is shown of the turn meanwhile does not give way to it.
     deliver(tx, replace(message, execution_id=None), agent=agent, answers=(), priority=execution.priority, now=now)
+
+
+def was_said(tx: Transaction, execution: Execution, text: str) -> bool:
+    """Whether these were an agent's words on the way already, with nobody else's behind them."""
+    return _was_said(text, tx.messages.of_turn(execution.id), tx.messages.progress(execution.id))
+
+
+def _was_said(text: str, asked: Sequence[StoredMessage], said: Sequence[StoredMessage]) -> bool:
+    newest = max((each.position for each in asked), default=0)
+    return any(each.content == text and each.position > newest for each in said)
 
 
 def ask(tx: Transaction, execution: Execution, now: int) -> None:

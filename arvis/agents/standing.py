@@ -113,7 +113,7 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
             scopes_of(conversation.address, newest.principal_id),
             words,
             now,
-            among_others=not conversation.direct,
+            among_others=not _alone_there(tx, execution, conversation),
         ),
         agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
@@ -131,6 +131,13 @@ def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone
     if is_run(execution):
         return history_of(execution)
     return [] if alone else tx.messages.history(talk.id, HISTORY_ROWS)
+
+
+def _alone_there(tx: Transaction, execution: Execution, talk: Conversation) -> bool:
+    """Whether nobody else reads the answer. A run may post in the talk of somebody else than whom it acts for."""
+    if not talk.direct or not is_run(execution):
+        return talk.direct
+    return bool(tx.messages.recent(talk.id, execution.principal_id or "", 1))
 
 
 def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> list[Overheard]:

@@ -46,9 +46,7 @@ def _waiting(tx: Transaction, lane: str, asked_by: str | None) -> list[str]:
 def _stoppable(tx: Transaction, lanes: Sequence[str], asked_by: str | None) -> list[str]:
     heads = [tx.jobs.head_of_lane(lane) for lane in lanes]
     found = [head.execution_id for head in heads if head is not None and head.execution_id is not None]
-    found += [
-        wait.execution_id for lane in lanes for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)
-    ]
+    found += [wait.execution_id for lane in lanes for kind in _STOPPABLE for wait in tx.waits.open_in_lane(lane, kind)]
     return [each for each in dict.fromkeys(found) if asked_by is None or _is_of(tx, each, asked_by)]
 
 

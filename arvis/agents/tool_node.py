@@ -62,7 +62,9 @@ class ToolNode:
         turn = await self._extending.equip(await self._store.read(load_asked, context.execution), context.state)
         number = rounds.count(context.state)
         calls = rounds.calls_of(context.state, number)
-        earlier = [call for before in range(1, number) for call in rounds.calls_of(context.state, before)]
+        earlier = [
+            call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
+        ]
         planned = tool_use.wary(await self._plan(turn, calls, earlier), _taint(context))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]

@@ -23,7 +23,7 @@ from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
 from arvis.domain.events import JobSettled, StatusChanged
-from arvis.domain.executions import Answer, Execution, WaitKind
+from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
     FINAL_STATUSES,
@@ -130,7 +130,14 @@ def _queue_turn(
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
     lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
-        tx, tx.new_id(), graph_named(agent.graph), state, lane=lane, priority=priority, principal_id=principal_id, now=now
+        tx,
+        tx.new_id(),
+        graph_named(agent.graph),
+        state,
+        lane=lane,
+        priority=priority,
+        principal_id=principal_id,
+        now=now,
     )
     job = NewJob.answer(
         lane,
@@ -235,6 +242,7 @@ def end_turn(
     newest = asked[-1]
     agent = tx.agents.get(newest.agent_id or "")
     turn = tx.conversations.next_turn(newest.conversation_id or "", now)
+    straight = _went_straight(execution)
     reply = replace(
         newest,
         id=tx.new_id(),
@@ -248,7 +256,7 @@ def end_turn(
         turn=turn,
         created_at=now,
         reply_to=newest.id,
-        position=1 + (newest.position if _went_straight(execution) else _last_position(tx, execution.id)),
+        position=1 + (newest.position if straight else _last_position(tx, execution.id)),
         attachments=(),
         taint=ending.taint,
     )
@@ -257,7 +265,9 @@ def end_turn(
         charge_turn(tx, execution, now, message_id=reply.id)
         if told := execution.state.get("incidents"):
             tx.incidents.told(reply.conversation_id or "", execution.id, told)
-    tx.messages.settle_turn(execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id)
+    tx.messages.settle_turn(
+        execution.id, ending.status, reason=ending.reason, turn=turn, reply_id=reply.id, straight=straight
+    )
     files = files_of(execution.state) if ending.status is MessageStatus.ANSWERED else ()
     tx.files.add(reply.id, [Attachment(each.filename, each.content_type, each.size, each.sha256) for each in files])
     if ending.content or files:
@@ -315,7 +325,7 @@ def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> Cancel
     if execution is None:
         return CancelledTurn([], jobs)
     if is_run(execution):
-        if jobs and source_of(execution):
+        if execution.status is ExecutionStatus.CANCELLED and source_of(execution):
             run_ended(tx, execution, "cancelled", f"Stopped by {by}.", now)
         return CancelledTurn([], jobs)
     ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _COLUMNS = ("id", "kind", "agent", "name", "schedule", "to", "next")
 _RUN_COLUMNS = ("due", "cause", "status", "report")
+_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
+_MOST_NAMED = 200
 _TIMES = ("lastRun", "nextRun", "restsUntil", "createdAt", "updatedAt")
 
 _OPTIONS = (
@@ -49,7 +52,9 @@ def _details(command: _Function) -> _Function:
 
 @click.group(cls=Commands)
 def schedules() -> None:
-    """List, show, create, change and delete crons and heartbeats, run them, and tell what they did."""
+    """List, show, create, change and delete crons and heartbeats, run them, and tell what they did.
+
+    A schedule is named by its id, or by its name where only one has it."""
 
 
 @schedules.command("list")
@@ -84,16 +89,17 @@ def list_schedules(
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def show(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def show(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Show one with the next five times."""
-    schedule = connect(config, data).get("api", "schedules", schedule_id)
+    api = connect(config, data)
+    found = api.get("api", "schedules", _id(api, schedule))
     if as_json:
-        print_json(schedule)
+        print_json(found)
     else:
-        _print(schedule)
+        _print(found)
 
 
 @schedules.command()
@@ -124,8 +130,8 @@ def create(
 
 
 @schedules.command()
-@click.argument("schedule_id")
-@click.option("--schedule", help="When it comes.")
+@click.argument("schedule")
+@click.option("--schedule", "when", help="When it comes.")
 @click.option("--to", "place", metavar="PLATFORM:CHANNEL", help="Where the answers go.")
 @click.option("--on/--off", "enabled", default=None, help="Whether it comes at all.")
 @_details
@@ -133,8 +139,8 @@ def create(
 @place_options
 def update(
     *,
-    schedule_id: str,
-    schedule: str | None,
+    schedule: str,
+    when: str | None,
     place: str | None,
     enabled: bool | None,
     as_json: bool,
@@ -144,56 +150,59 @@ def update(
 ) -> None:
     """Change what the options name. From then on it acts for whoever changed it."""
     where = channel_of(place) if place is not None else {}
-    body = {**_given({"schedule": schedule, "enabled": enabled, **details}), **where}
+    body = {**_given({"schedule": when, "enabled": enabled, **details}), **where}
     if not body:
         raise click.UsageError("Say what shall be otherwise.")
-    _tell(connect(config, data).patch("api", "schedules", schedule_id, body=body), "is changed", as_json=as_json)
+    api = connect(config, data)
+    _tell(api.patch("api", "schedules", _id(api, schedule), body=body), "is changed", as_json=as_json)
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def pause(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def pause(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Switch one off; `resume` switches it on again."""
-    _switch(connect(config, data), schedule_id, enabled=False, as_json=as_json)
+    _switch(connect(config, data), schedule, enabled=False, as_json=as_json)
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def resume(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def resume(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Switch one on again. It goes on acting for whom it did."""
-    _switch(connect(config, data), schedule_id, enabled=True, as_json=as_json)
+    _switch(connect(config, data), schedule, enabled=True, as_json=as_json)
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def run(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def run(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Run one now, switched off or not; its own times stay."""
-    begun = connect(config, data).post("api", "schedules", schedule_id, "run")
+    api = connect(config, data)
+    begun = api.post("api", "schedules", _id(api, schedule), "run")
     if as_json:
         print_json(begun)
     elif begun["status"] == "running":
-        print(f"It has begun. `arvis schedules history {schedule_id}` tells what came of it.")
+        print(f"It has begun. `arvis schedules history {schedule}` tells what came of it.")
     else:
         print(f"It was {begun['status']}: {begun['report']}")
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @page_options
 @json_option
 @place_options
 def history(
-    *, schedule_id: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
+    *, schedule: str, limit: int, cursor: str | None, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
     """Tell what came of its times, the newest first; also of one that is deleted."""
     query = {"limit": limit, "cursor": cursor}
-    page = connect(config, data).get("api", "schedules", schedule_id, "runs", query=query)
+    api = connect(config, data)
+    page = api.get("api", "schedules", _id(api, schedule), "runs", query=query)
     if as_json:
         print_json(page)
         return
@@ -202,12 +211,14 @@ def history(
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def delete(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def delete(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Delete one; `undo` brings it back."""
-    answer = connect(config, data).delete("api", "schedules", schedule_id)
+    api = connect(config, data)
+    schedule_id = _id(api, schedule)
+    answer = api.delete("api", "schedules", schedule_id)
     if as_json:
         print_json(answer)
     else:
@@ -215,18 +226,30 @@ def delete(*, schedule_id: str, as_json: bool, config: Path | None, data: Path |
 
 
 @schedules.command()
-@click.argument("schedule_id")
+@click.argument("schedule")
 @json_option
 @place_options
-def undo(*, schedule_id: str, as_json: bool, config: Path | None, data: Path | None) -> None:
+def undo(*, schedule: str, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Go back to the version before: what was changed, deleted or made last. A second time goes forward again."""
-    answer = connect(config, data).post("api", "schedules", schedule_id, "undo")
+    api = connect(config, data)
+    answer = api.post("api", "schedules", _id(api, schedule), "undo")
     if as_json:
         print_json(answer)
     elif answer["schedule"] is None:
-        print(f"The schedule {schedule_id} is gone, as before the last change.")
+        print(f"The schedule {schedule} is gone, as before the last change.")
     else:
         _tell(answer["schedule"], "is as it was before", as_json=False)
+
+
+def _id(api: Api, schedule: str) -> str:
+    """Of the one that is meant by its name, where only one of the newest has it; else it was an id."""
+    if _ID.fullmatch(schedule):
+        return schedule
+    page = api.get("api", "schedules", query={"limit": _MOST_NAMED})
+    named = [each["id"] for each in page["items"] if each["name"] == schedule]
+    if len(named) > 1:
+        raise click.UsageError(f"{len(named)} schedules have this name: {', '.join(named)}. Name the id of one.")
+    return str(named[0]) if named else schedule
 
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,8 +279,8 @@ def _milliseconds(text: str) -> int | None:
     return time.seconds * 1000
 
 
-def _switch(api: Api, schedule_id: str, *, enabled: bool, as_json: bool) -> None:
-    changed = api.patch("api", "schedules", schedule_id, body={"enabled": enabled})
+def _switch(api: Api, schedule: str, *, enabled: bool, as_json: bool) -> None:
+    changed = api.patch("api", "schedules", _id(api, schedule), body={"enabled": enabled})
     _tell(changed, "is switched on" if enabled else "is switched off", as_json=as_json)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arvis.context.budget import Budget
 from arvis.context.clock import first_zone
-from arvis.context.composing import Prompt, compose
+from arvis.context.composing import Prompt, compose, taint_of_asked
 from arvis.context.ingredients import NO_EXTRAS, Extras, Ingredients, Overheard
 from arvis.context.response_format import reply_format
 from arvis.context.rules import plain_rules
@@ -22,4 +22,5 @@ __all__ = [
     "fit_rounds",
     "plain_rules",
     "reply_format",
+    "taint_of_asked",
 ]

@@ -233,16 +233,20 @@ class _Sheet:
         return sum(self._cost(line.text) + self._per_message for line in lines)
 
 
+def taint_of_asked(messages: Sequence[StoredMessage]) -> Taint:
+    """What else than words of the asker these are made of. What they said themselves is theirs, spoken or written."""
+    attached = [file for message in messages for file in message.attachments]
+    files = any(file.kind is not FileKind.VOICE for file in attached)
+    return CLEAN.union(*(message.taint for message in messages)) | ({Label.FILES} if files else CLEAN)
+
+
 def _taint_of_talk(given: Ingredients, left_out: int, *, overheard: bool) -> Taint:
     """Of the messages that are in the prompt."""
     messages: list[PastMessage | StoredMessage] = [*given.history[left_out:], *given.current]
-    taint = CLEAN.union(*(message.taint for message in messages))
+    taint = taint_of_asked(given.current).union(*(message.taint for message in messages))
     people = overheard or any(each.principal_id != given.asker for each in messages if each.role is Role.USER)
-    # What the asker said themselves is theirs, spoken or written.
-    attached = [file for message in given.current for file in message.attachments]
-    files = any(file.kind is not FileKind.VOICE for file in attached)
     outside = {Label.TOOLS} if given.extras.outside else CLEAN
-    return taint | ({Label.PEOPLE} if people else CLEAN) | ({Label.FILES} if files else CLEAN) | outside
+    return taint | ({Label.PEOPLE} if people else CLEAN) | outside
 
 
 def _joined(*parts: str) -> str:

@@ -96,6 +96,8 @@ def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for line in lines:
         if turns and turns[-1].role == line.role:
+            if line.role == "assistant" and line.text == NO_TEXT:
+                continue  # all was said on the way
             turns[-1] = Turn(line.role, f"{turns[-1].content}\n\n{line.text}")
         else:
             turns.append(Turn(line.role, line.text))

@@ -7,9 +7,10 @@ and where the conversation has grown long, the job that compacts it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-from arvis.agents import notices, saying, turns
+from arvis.agents import notices, rounds, saying, turns
 from arvis.agents.agent import is_turn
 from arvis.agents.occasions import run_ended
 from arvis.agents.outcome import WorkOutcome, WorkStatus
@@ -28,9 +29,13 @@ from arvis.effects.delegation import on_turn_end
 from arvis.effects.report import report
 from arvis.effects.schedules import CHANGES
 from arvis.effects.situation import Limits, Situation
+from arvis.graph import lifecycle
 from arvis.graph.engine import Closing, nothing
 from arvis.ports.store import Transaction
 from arvis.tags import Reply, read
+
+#: Ends of work that went well, whether the agent calls it done or not: with nothing to post it was silent.
+_AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 
 class Conclusion:
@@ -53,9 +58,10 @@ class Conclusion:
         if not done:
             return partial(self._wait, execution=execution)
         result = RunResult.from_json(execution.result)
+        reply = _with_earlier(read(result.content), execution)
         if is_run(execution):
-            return partial(self._finish_run, execution=execution, reply=read(result.content))
-        return partial(self._finish, execution=execution, result=result, reply=read(result.content))
+            return partial(self._finish_run, execution=execution, reply=reply)
+        return partial(self._finish, execution=execution, result=result, reply=reply)
 
     def _finish(self, tx: Transaction, now: int, *, execution: Execution, result: RunResult, reply: Reply) -> None:
         asked = tx.messages.of_turn(execution.id)
@@ -68,7 +74,7 @@ class Conclusion:
         text = _shown(reply, results, truncated=result.truncated)
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.EXHAUSTED}"
-        if execution.state.get("cycle") and any(each.content == text for each in tx.messages.progress(execution.id)):
+        if execution.state.get("cycle") and saying.was_said(tx, execution, text):
             text = ""  # it was said on the way
         ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint)
         self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
@@ -99,7 +105,7 @@ class Conclusion:
             )
         status = _status(execution) or WorkStatus.DONE
         said = text or WorkOutcome.from_json(execution.result["outcome"]).note
-        run_ended(tx, execution, "silent" if status is WorkStatus.DONE and not text else status, said, now)
+        run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, said, now)
 
     def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
         results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
@@ -131,7 +137,7 @@ class Conclusion:
         waits = tx.waits.of_execution(execution.id)
         if any(wait.answer is None and wait.kind in PERSONAL_WAITS for wait in waits):
             saying.ask(tx, execution, now)
-            self.asked = tx.messages.of_turn(execution.id)
+            self.asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
         else:
             tx.messages.mark_turn(execution.id, MessageStatus.RUNNING)
 
@@ -142,6 +148,16 @@ class Conclusion:
 
 def taint_of_turn(execution: Execution) -> Taint:
     return frozenset(Label(label) for label in execution.state.get("taint", ()))
+
+
+def _with_earlier(reply: Reply, execution: Execution) -> Reply:
+    """With what the replies before asked for, when it said that it goes on; what is asked for again counts once."""
+    if not (earlier := rounds.whole_replies(execution.state)):
+        return reply
+    asked = [proposal for each in earlier for proposal in read(each).proposals]
+    once = {each.fingerprint: each for each in reversed([*asked, *reply.proposals])}
+    proposals = [replace(each, ordinal=number) for number, each in enumerate(reversed(once.values()), 1)]
+    return replace(reply, proposals=tuple(proposals))
 
 
 def _status(execution: Execution) -> WorkStatus | None:

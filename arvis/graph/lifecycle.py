@@ -73,7 +73,12 @@ def expire(tx: Transaction, now: int) -> None:
 def answer_parent(tx: Transaction, execution: Execution, now: int, *, reason: str | None = None) -> None:
     """Tell the execution that called this one how it ended; `reason` is the code of its job's, where that was given up."""
     if execution.parent_wait is not None:
-        value = {"status": execution.status.value, "result": execution.result, "error": execution.error, "reason": reason}
+        value = {
+            "status": execution.status.value,
+            "result": execution.result,
+            "error": execution.error,
+            "reason": reason,
+        }
         answer(tx, execution.parent_wait, Answer(value, "child"), now)
 
 

@@ -113,16 +113,16 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
 def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
     """A plain message may be the answer to what an agent wants to be allowed; then it begins no turn."""
     message, sender = routed.message, routed.message.sender
-    if not reviewing.may_be_review(tx, routed.agent, message.address):
-        return None
+    if message.forwarded or not reviewing.may_be_review(tx, routed.agent, message.address):
+        return None  # who passes words on says neither yes nor no
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
     talk = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
-    said = reviewing.review(tx, message.content, talk=talk, by=by, approvers=rules.approvers, now=now)
+    said = reviewing.review(
+        tx, message.content, talk=talk, by=by, approvers=rules.approvers, now=now, said_at=message.sent_at
+    )
     if said is None:
         return None
-    asked = turns.answer_at_once(
-        tx, message, said, agent=routed.agent, principal=by, route=routed.reason, now=now
-    )
+    asked = turns.answer_at_once(tx, message, said, agent=routed.agent, principal=by, route=routed.reason, now=now)
     return Received(asked.id, asked.status, "review")
 
 

@@ -45,9 +45,7 @@ class _Person:
     approvers: Approvers
 
 
-def click(
-    tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Approvers, now: int
-) -> Pressed:
+def click(tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Approvers, now: int) -> Pressed:
     """`role` is what the person may do here."""
     address, sender = pressed.address, pressed.sender
     if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:

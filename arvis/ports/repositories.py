@@ -39,14 +39,22 @@ class Messages(Protocol):
         """The user messages that one execution answers, in order, with their attachments."""
         ...
 
-    def join_turn(self, joining: str, execution_id: str) -> None:
-        """Let the user messages of the execution `joining` be answered by another one."""
+    def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
+        """Let the user messages of the execution `joining` be answered by another one; in it they stand `behind` this
+        position, in their order."""
         ...
 
     def settle_turn(
-        self, execution_id: str, status: MessageStatus, *, reason: str | None, turn: int | None, reply_id: str | None
+        self,
+        execution_id: str,
+        status: MessageStatus,
+        *,
+        reason: str | None,
+        turn: int | None,
+        reply_id: str | None,
+        straight: bool = False,
     ) -> None:
-        """Give the user messages of a turn their end."""
+        """Give the user messages of a turn their end; `straight`: nothing was said on the way."""
         ...
 
     def answered_by(self, message_id: str, reply_id: str) -> None:
@@ -80,8 +88,8 @@ class Messages(Protocol):
 
 class Conversations(Protocol):
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        """The active conversation of this agent in this place, made if there is none; `direct` says of a new one whether
-        only one person talks there."""
+        """The active conversation of this agent in this place, made if there is none; `direct` says that only one person
+        talks there, and is kept once it was said."""
         ...
 
     def close(self, conversation_id: str, now: int) -> None:

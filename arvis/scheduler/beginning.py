@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arvis.agents.places import posted_by
-from arvis.agents.reminders import errand_of
+from arvis.agents.reminders import errand_of, reach_of
 from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
@@ -113,7 +113,8 @@ def _run(schedule: Schedule, agent: Agent, place: Address, errand: Errand, other
         principal_id=schedule.principal_id,
         source=schedule.source,
         graph=graph,
-        more={"max_cycles": schedule.max_cycles} if graph == _GRAPHS[ScheduleKind.HEARTBEAT] else {},
+        more=reach_of(schedule)
+        | ({"max_cycles": schedule.max_cycles} if graph == _GRAPHS[ScheduleKind.HEARTBEAT] else {}),
     )
 
 

@@ -41,6 +41,4 @@ class SqlExecutionInsights:
 
 
 def _step_of(row: Row) -> Step:
-    return Step(
-        row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"]
-    )
+    return Step(row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from arvis.domain.conversations import Conversation
 from arvis.domain.ids import first_id_at
@@ -201,16 +201,24 @@ class SqlMessages:
                 files[row["message_id"]].append(attachment_of(row))
         return [message_of(row, files.get(row["id"], ())) for row in rows]
 
-    def join_turn(self, joining: str, execution_id: str) -> None:
-        self._session.execute("join_turn", joining=joining, execution_id=execution_id)
+    def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
+        self._session.execute("join_turn", joining=joining, execution_id=execution_id, behind=behind)
 
     def settle_turn(
-        self, execution_id: str, status: MessageStatus, *, reason: str | None, turn: int | None, reply_id: str | None
+        self,
+        execution_id: str,
+        status: MessageStatus,
+        *,
+        reason: str | None,
+        turn: int | None,
+        reply_id: str | None,
+        straight: bool = False,
     ) -> None:
         self._session.execute(
             "settle_turn", execution_id=execution_id, status=status, reason=reason, turn=turn, reply_id=reply_id
         )
-        self._session.execute("settle_progress", execution_id=execution_id, turn=turn)
+        if not straight:
+            self._session.execute("settle_progress", execution_id=execution_id, turn=turn)
 
     def progress(self, execution_id: str) -> list[StoredMessage]:
         return [message_of(row) for row in self._session.rows("progress_of_turn", execution_id=execution_id)]
@@ -224,6 +232,7 @@ class SqlMessages:
     def reopen_turn(self, execution_id: str) -> None:
         self._session.execute("supersede_notice", execution_id=execution_id)
         self._session.execute("reopen_turn", execution_id=execution_id)
+        self._session.execute("reopen_progress", execution_id=execution_id)
 
     def history(self, conversation_id: str, limit: int) -> list[PastMessage]:
         rows = self._session.rows("history", conversation_id=conversation_id, limit=limit)
@@ -248,12 +257,19 @@ class SqlConversations:
     def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
         row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
         if row is not None:
-            return conversation_of(row)
+            return self._known(conversation_of(row), direct=direct)
         made = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now, direct=direct)
         self._session.execute(
             "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
         )
         return made
+
+    def _known(self, known: Conversation, *, direct: bool) -> Conversation:
+        """Who posts there unasked does not know it; the message of a person tells that they are alone there."""
+        if direct and not known.direct:
+            self._session.execute("note_direct", id=known.id)
+            return replace(known, direct=True)
+        return known
 
     def close(self, conversation_id: str, now: int) -> None:
         self._session.execute("close_conversation", id=conversation_id, now=now)

@@ -41,7 +41,10 @@ _MORE: dict[str, Schema] = {
     "contextTokens": {**optional(INTEGER), "description": "The ceiling of its prompt; null: the model's window."},
     "timezone": optional(STRING),
     "allowUsers": {**array(STRING), "description": "Who may ask it; empty: everybody."},
-    "onNewMessage": {**optional(one_of(ON_NEW_MESSAGE)), "description": "What a message does that comes while it works."},
+    "onNewMessage": {
+        **optional(one_of(ON_NEW_MESSAGE)),
+        "description": "What a message does that comes while it works.",
+    },
     "plugins": {**array(STRING), "description": "What extends its prompts."},
     "helpers": {**array(STRING), "description": "Slugs of agents to whom it may hand a talk over."},
 }

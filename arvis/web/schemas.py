@@ -185,6 +185,7 @@ STORED_MESSAGE = record(
         "userName": STRING,
         "replyTo": optional(STRING),
         "turn": optional(INTEGER),
+        "source": {**STRING, "description": "What had it written where nobody asked: schedule:ID or webhook:ID."},
         "attachments": array(STORED_ATTACHMENT),
         "createdAt": TIME,
     }

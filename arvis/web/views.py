@@ -117,6 +117,7 @@ def message_view(message: StoredMessage) -> Json:
         "userName": message.user_name,
         "replyTo": message.reply_to,
         "turn": message.turn,
+        "source": message.source,
         "attachments": [
             {
                 "filename": file.filename,

@@ -285,6 +285,14 @@ def test_a_tool_that_nobody_offers(tmp_path: Path) -> None:
     assert patient.status("tool_names") == "ok"
 
 
+def test_a_plugin_that_nobody_brings(tmp_path: Path) -> None:
+    agents = "agents: [{{slug: helper, name: Helper, plugins: [{}]}}]\n"
+    found = Patient(tmp_path, agents.format("time, tiem")).examined()["plugin_names"]
+    assert (found.status, "to have tiem" in found.why) == ("warn", True)
+    assert Patient(tmp_path, agents.format("time")).status("plugin_names") == "ok"
+    assert "plugin_names" not in Patient(tmp_path).examined()
+
+
 def test_a_rule_about_a_tool_that_is_not_there(tmp_path: Path) -> None:
     assert "tool_policy" not in Patient(tmp_path).examined()
     rules = "mcp: {servers: [{name: srv, command: [dig]}]}\napprovals: {policy: {write: ask, run_shell: never, srv.*: ask}}\n"

@@ -129,6 +129,8 @@ async def test_a_talk_is_handed_over_and_back_and_people_see_it(place: Place) ->
         await socket.say("Write something")
         shown = [(await socket.until("message"))["content"] for _ in range(3)]
     assert shown == ["→ Writer", "→ Desk", "Here: Roses."]
+    moves = [(frame["from"], frame["to"]) for frame in socket.seen if frame["type"] == "agent_moved"]
+    assert moves == [("desk", "writer"), ("writer", "desk")]
     assert "[Message from the agent Desk]\nA poem." in told(place, 1)
 
 

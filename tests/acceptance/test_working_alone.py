@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 GARDEN = "web:garden"
 AGENTS = [
-    {"slug": "helper", "name": "Helper"},
+    {"slug": "helper", "name": "Helper", "tools": ["schedule"]},
     {"slug": "gardener", "name": "Gardener", "graph": "general", "tools": ["update_project"], "channels": [GARDEN]},
 ]
 WORKED = "<AGENT_CONTINUE><STATUS_REPORT>The floor is dry.</STATUS_REPORT></AGENT_CONTINUE>"
@@ -79,6 +79,7 @@ def place(shared: Place) -> Place:
     """The shared daemon with a model server that remembers nothing of the last test."""
     shared.model.script.clear()
     shared.model.requests.clear()
+    shared.model.default = Reply()
     return shared
 
 
@@ -102,6 +103,13 @@ async def ended(place: Place, schedule: str, number: int = 1) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
+async def sources(place: Place, channel: str) -> list[str]:
+    """What had the messages of a channel written."""
+    talks = [talk for talk in await listed(place, "/api/conversations") if talk["channelId"] == channel]
+    found = [await listed(place, f"/api/conversations/{talk['id']}/messages") for talk in talks]
+    return [message["source"] for messages in found for message in messages]
+
+
 async def test_a_schedule_that_comes_too_often_is_refused_with_the_way_out(place: Place) -> None:
     for text in ("every 1s", "* * * * * *"):
         create = ("schedules", "create", "helper", text, "--to", "web:hall", "--prompt", "Look.")
@@ -115,11 +123,10 @@ async def test_a_schedule_that_comes_too_often_is_refused_with_the_way_out(place
 async def test_what_a_schedule_posts_can_be_answered(place: Place) -> None:
     place.model.script.append(Reply(("The kettle boils.",)))
     async with place.socket("kitchen") as socket:
-        made_text = await arvis(
+        await arvis(
             place, "schedules", "create", "helper", "every 30s", "--to", "web:kitchen", "--prompt", "Mind the kettle.",
             "--name", "kettle",
         )  # fmt: skip
-        schedule = made_text.splitlines()[0].rpartition(" ")[2]
         assert (await socket.until("message"))["content"] == "The kettle boils."
     assert "Mind the kettle." in told(place, 0)
     place.model.script.append(Reply(("Since just now.",)))
@@ -127,24 +134,36 @@ async def test_what_a_schedule_posts_can_be_answered(place: Place) -> None:
     asked = [(turn["role"], turn["content"]) for turn in place.model.requests[-1].document["messages"]]
     assert ("assistant", "The kettle boils.") in [(role, text) for role, text in asked if role == "assistant"]
     assert "Mind the kettle." not in "".join(str(text) for _, text in asked)
-    assert "due    done" in await arvis(place, "schedules", "history", schedule)
-    await arvis(place, "schedules", "delete", schedule)
+    assert "due    done" in await arvis(place, "schedules", "history", "kettle")
+    await arvis(place, "schedules", "delete", "kettle")
 
 
-async def test_a_reminder_comes_once_when_it_is_run_by_hand(place: Place) -> None:
-    row = await made(
-        place, "schedules", "create", "helper", "at 2099-01-15 08:00", "--to", "web:desk", "--prompt", "Milk."
-    )
-    assert len(row["nextRuns"]) == 1
+async def test_a_reminder_is_made_in_a_talk_and_comes_there(place: Place) -> None:
+    wanted = {"action": "create", "when": "at 2099-01-15 08:00", "prompt": "Remind Ann of the milk.", "name": "milk"}
+    place.model.script += [CallsTools((("schedule", json.dumps(wanted)),)), Reply(("I will.",))]
+    assert (await place.ask("Remind me of the milk", "desk"))["reply"] == "I will."
+    (row,) = (await made(place, "schedules", "list", "--made-by", "tool"))["items"]
+    assert (row["name"], row["schedule"], row["channelId"]) == ("milk", "at 2099-01-15 08:00", "desk")
     place.model.script += [Reply(("Buy milk.",)), Reply(("[SILENT] all is well",))]
     async with place.socket("desk") as socket:
-        assert "It has begun" in await arvis(place, "schedules", "run", row["id"])
+        assert "It has begun" in await arvis(place, "schedules", "run", "milk")
         assert (await socket.until("message"))["content"] == "Buy milk."
         assert (await ended(place, row["id"]))["status"] == "done"
-        await arvis(place, "schedules", "run", row["id"])
+        await arvis(place, "schedules", "run", "milk")
         assert (await ended(place, row["id"], 2))["status"] == "silent"
         assert await socket.nothing_more()
     assert [run["cause"] for run in await history(place, row["id"])] == ["manual", "manual"]
+    assert await sources(place, "desk") == [f"schedule:{row['id']}", "", ""]
+
+
+async def test_a_heartbeat_that_has_nothing_to_say_is_silent(place: Place) -> None:
+    place.model.default = Reply(("[SILENT] Nothing is new.",))
+    row = await made(
+        place, "schedules", "create", "helper", "@yearly", "--heartbeat", "--to", "web:yard", "--prompt", "Look around.",
+    )  # fmt: skip
+    await arvis(place, "schedules", "run", row["id"])
+    assert (await ended(place, row["id"]))["status"] == "silent"
+    assert await sources(place, "yard") == []
 
 
 async def test_a_script_says_a_number_and_no_model_is_asked(place: Place, prices: Prices) -> None:

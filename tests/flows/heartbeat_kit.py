@@ -5,32 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from arvis.agents.owners import choose_place
 from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.tool_node import ToolRules
-from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.graphs import build_graphs
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Done, Job, JobKind
 from arvis.domain.messages import Address, Delivery
-from arvis.domain.money import SpendingLimits
 from arvis.domain.projects import Project, ProjectStatus
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store, Transaction
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
 from arvis.skills import Skill
-from arvis.testing.clock import SteppedClock
-from arvis.testing.providers import GivenProviders
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
 from tests.flows.engine_kit import Graphs, Scenario, Stage
-from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools
-from tests.flows.senses import Senses, file_rules
+from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools
+from tests.flows.turn_kit import parts_with
 
 DONE = "<AGENT_DONE><KEY_RESULT>All is well.</KEY_RESULT></AGENT_DONE>"
 
@@ -95,30 +86,7 @@ class Pulse:
         return self.skills
 
     def graphs(self, store: Store) -> Graphs:
-        runner = Runner(
-            providers=GivenProviders({"scripted": self.model}),
-            accounts=lambda: [Account(name="main", provider="scripted", model="model")],
-            clock=SteppedClock(),
-            new_id=lambda: uuid4().hex,
-            random=lambda: 0.0,
-        )
-        rules = ToolRules(
-            registry=Registry(sources=[self.tools]),
-            permit=Policy(rules={}).permit,
-            sessions=Path("sessions"),
-            secrets=PlainBox(),
-        )
-        return build_graphs(
-            GraphParts(
-                store=store,
-                runner=runner,
-                purse=Purse(store=store, limits=SpendingLimits(), clock=SteppedClock()),
-                tools=rules,
-                skills=self._skills,
-                new_id=lambda: uuid4().hex,
-                files=file_rules(Senses(Path("sessions")), {}),
-            )
-        )
+        return build_graphs(parts_with(store, self.model, self.tools, permits={}, skills=self._skills))
 
     def begin(self, tx: Transaction, now: int) -> str:
         """The first time with the agent and its projects, the first of which was longest left alone."""

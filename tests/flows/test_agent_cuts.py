@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
+from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store
-from tests.flows.engine_kit import Cut, Death, Scenario, deaths
+from tests.flows.engine_kit import Death, Scenario, deaths
 from tests.flows.scripted import asking, call
-from tests.flows.test_tool_cuts import Errand, Model, TurnStage
+from tests.flows.test_tool_cuts import HELPER, Errand, Model
+from tests.flows.turn_kit import TurnStage, outlive
 
 REPLIES = (
     "<AGENT_CONTINUE><STATUS_REPORT>First half.</STATUS_REPORT></AGENT_CONTINUE>",
@@ -40,14 +39,8 @@ async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int]:
     """What is on record at the end, and how many writes the last process made."""
     errand = Errand(store)
     errand.model = Worker()
-    stage = TurnStage(store=store, scenario=Scenario("loops", errand.graphs, [], {}, people=people))
-    await stage.begin()
-    for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
-    writes = await stage.play()
-    execution = await stage.execution()
-    assert execution.status is ExecutionStatus.DONE
+    scenario = Scenario("loops", errand.graphs, [], {}, people=people)
+    execution, writes = await outlive(TurnStage(store=store, scenario=scenario, agents=[HELPER]), cuts)
     said = await store.read(lambda tx: tx.messages.progress(execution.id))
     heard = errand.model.asked[-1].turns[-1].content
     outcome = execution.result["outcome"]

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
-from arvis.agents.tool_node import ToolRules
-from arvis.agents.turns import begin_turn
-from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.graphs import build_graphs
 from arvis.domain.agents import Agent
-from arvis.domain.executions import ExecutionStatus, Wait
-from arvis.domain.jobs import Done, Job, JobKind
-from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
-from arvis.domain.money import SpendingLimits
+from arvis.domain.executions import Wait
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.graph.questions import RUN_AGAIN, SKIP
-from arvis.ports.store import Store, Transaction
+from arvis.ports.store import Store
 from arvis.process.sandbox import Bubblewrap
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
-from arvis.skills import Skill
-from arvis.testing.clock import SteppedClock
-from arvis.testing.providers import GivenProviders
 from arvis.tools.code import CODE_EXECUTION, PackageShelf, Workbench, daemons_interpreter, envelope
 from arvis.tools.code.tool import RESULT
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
-from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, deaths
-from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools, asking, call
-from tests.flows.senses import Senses, file_rules
+from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
+from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking, call
+from tests.flows.turn_kit import TurnStage, outlive, parts_with
 from tests.parts import refused, require
 
 CODER = Agent(id="agent-coder", slug="coder", name="Coder", tools=(CODE_EXECUTION, "look", "rm", "vault"), graph="code")
@@ -62,10 +49,6 @@ def results(request: RunRequest) -> list[str]:
     return ["\n".join([*(output.content for output in turn.outputs), turn.content]) for turn in told]
 
 
-async def no_skills() -> list[Skill]:
-    return []
-
-
 @dataclass
 class Lab:
     """A store, a sandbox, and a model that writes scripts; `people` answers what is asked."""
@@ -86,44 +69,19 @@ class Lab:
         return sum(log.read_text(encoding="utf-8").count("ran") for log in logs)
 
     def graphs(self, _world: World) -> Graphs:
-        account = Account(name="main", provider="scripted", model="model")
-        runner = Runner(
-            providers=GivenProviders({"scripted": self.model}),
-            accounts=lambda: [account],
-            clock=SteppedClock(),
-            new_id=lambda: uuid4().hex,
-            random=lambda: 0.0,
-        )
         sandbox, python = Bubblewrap(hidden=[self.folder]), daemons_interpreter()
         shelf = PackageShelf(folder=self.folder / "code", sandbox=sandbox, interpreter=python)
-        parts = GraphParts(
-            store=self.store,
-            runner=runner,
-            purse=Purse(store=self.store, limits=SpendingLimits(), clock=SteppedClock()),
-            tools=ToolRules(
-                registry=Registry(sources=[self.tools]),
-                permit=Policy(rules=self.rules).permit,
-                sessions=self.folder / "sessions",
-                secrets=PlainBox(),
-            ),
-            skills=no_skills,
-            new_id=lambda: uuid4().hex,
-            files=file_rules(Senses(self.folder / "sessions"), {}),
-            bench=Workbench(sandbox, python, shelf, seconds=20.0),
+        bench = Workbench(sandbox, python, shelf, seconds=20.0)
+        parts = parts_with(
+            self.store, self.model, self.tools, permits=self.rules, sessions=self.folder / "sessions", bench=bench
         )
         return build_graphs(parts)
 
     async def play(self, *cuts: Death) -> tuple[str, int]:
         """A turn to its end after these deaths: its answer, and how many writes its last process made."""
         scenario = Scenario("code", self.graphs, [], {}, people=lambda wait, _: self._answer(wait))
-        stage = TurnStage(store=self.store, scenario=scenario, agent=self.agent)
-        await stage.begin()
-        for death in cuts:
-            with pytest.raises(Cut):
-                await stage.play(death)
-        writes = await stage.play()
-        execution = await stage.execution()
-        assert execution.status is ExecutionStatus.DONE
+        stage = TurnStage(store=self.store, scenario=scenario, agents=[self.agent])
+        execution, writes = await outlive(stage, cuts)
         return execution.result["content"], writes
 
     def _answer(self, wait: Wait) -> dict[str, Any]:
@@ -131,41 +89,17 @@ class Lab:
         return self.people(wait)
 
 
-class TurnStage(Stage):
-    """A real turn of a conversation; its deliveries are taken as sent."""
-
-    def __init__(self, *, store: Store, scenario: Scenario, agent: Agent) -> None:
-        super().__init__(store=store, scenario=scenario)
-        self._plain = store
-        self._agent = agent
-
-    async def begin(self) -> None:
-        self.execution_id = await self._plain.write(_ask, self._agent)
-
-    def _worker(self, store: Store) -> Callable[[Job], Awaitable[None]]:
-        work = super()._worker(store)
-
-        async def take(job: Job) -> None:
-            if job.kind is JobKind.DELIVER:
-                await self._plain.write(lambda tx: tx.jobs.settle(job, Done(), 0))
-            else:
-                await work(job)
-
-        return take
-
-
-def _ask(tx: Transaction, agent: Agent) -> str:
-    if tx.agents.get(agent.id) is None:
-        tx.agents.add(agent, 0)
-    address = Address("chat", "main", tx.new_id())
-    principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
-    incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content="Go", event_id="1")
-    message = begin_turn(tx, incoming, agent=agent, route="test", principal=principal, attachments=(), now=0)
-    return message.execution_id or ""
+@pytest.fixture
+async def lab(store: Store, tmp_path: Path) -> Lab:
+    return await opened_lab(store, tmp_path)
 
 
 @pytest.fixture
-async def lab(store: Store, tmp_path: Path) -> Lab:
+async def either_lab(either_store: Store, tmp_path: Path) -> Lab:
+    return await opened_lab(either_store, tmp_path)
+
+
+async def opened_lab(store: Store, tmp_path: Path) -> Lab:
     require("bwrap", "install bubblewrap (Debian: apt-get install bubblewrap)")
     if (reason := await Bubblewrap().refusal()) is not None:
         refused(reason)
@@ -261,9 +195,10 @@ async def test_an_agent_without_the_tool_runs_no_scripts(lab: Lab) -> None:
     assert lab.runs == 0
 
 
-async def test_a_script_is_never_run_twice_unasked(lab: Lab) -> None:
+async def test_a_script_is_never_run_twice_unasked(either_lab: Lab) -> None:
     """Cut before and after every commit: a run of which only the beginning is on record is asked about, and a person
     who says that it happened is believed."""
+    lab = either_lab
     lab.people = partial(_honest, lab)
     _, writes = await lab.play()
     assert (lab.runs, len(lab.asked)) == (1, 1)

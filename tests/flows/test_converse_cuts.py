@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from arvis.agents.turns import begin_turn
 from arvis.domain.agents import Agent
 from arvis.domain.executions import ExecutionStatus
-from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store, Transaction
-from tests.flows.engine_kit import Cut, Death, Scenario, deaths
+from tests.flows.engine_kit import Death, Scenario, deaths
 from tests.flows.scripted import ScriptedProvider
-from tests.flows.test_tool_cuts import Errand, TurnStage
+from tests.flows.test_tool_cuts import Errand
+from tests.flows.turn_kit import TurnStage, outlive
 
 MAIN = Agent(id="a-main", slug="main", name="Main", graph="converse", helpers=("writer",))
 WRITER = Agent(id="a-writer", slug="writer", name="Writer")
@@ -45,22 +42,6 @@ ANSWERS = {
 }
 
 
-class TalkStage(TurnStage):
-    async def begin(self) -> None:
-        self.execution_id = await self._plain.write(_ask)
-
-
-def _ask(tx: Transaction) -> str:
-    for agent in (MAIN, WRITER):
-        if tx.agents.get(agent.id) is None:
-            tx.agents.add(agent, 0)
-    address = Address("chat", "main", tx.new_id())
-    principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
-    incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content="Go", event_id="1")
-    message = begin_turn(tx, incoming, agent=MAIN, route="test", principal=principal, attachments=(), now=0)
-    return message.execution_id or ""
-
-
 def _found(tx: Transaction, execution_id: str) -> dict[str, Any]:
     execution = tx.executions.get(execution_id)
     assert execution is not None
@@ -82,13 +63,9 @@ async def play(store: Store, *cuts: Death) -> tuple[dict[str, Any], int, int]:
     """How the turn stands at its end, how often the model was asked, and how many writes its last process made."""
     errand = Errand(store)
     errand.model = Model()  # type: ignore[assignment]
-    stage = TalkStage(store=store, scenario=Scenario("talk", errand.graphs, [], {}))
-    await stage.begin()
-    for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
-    writes = await stage.play()
-    return await store.read(_found, stage.execution_id), len(errand.model.asked), writes
+    scenario = Scenario("talk", errand.graphs, [], {})
+    execution, writes = await outlive(TurnStage(store=store, scenario=scenario, agents=[MAIN, WRITER]), cuts)
+    return await store.read(_found, execution.id), len(errand.model.asked), writes
 
 
 async def test_a_talk_survives_a_cut_at_every_commit(either_store: Store) -> None:

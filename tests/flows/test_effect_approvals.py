@@ -47,7 +47,9 @@ class Room:
         self._engine = Engine(
             store=store, graphs={graph.name: graph}, clock=self.clock, bus=EventBus(), new_id=id_maker()
         )
-        self._operations = StoreOperations(store=store, bus=EventBus(), clock=self.clock, approvers=approvers_of(approvers))
+        self._operations = StoreOperations(
+            store=store, bus=EventBus(), clock=self.clock, approvers=approvers_of(approvers)
+        )
 
     async def ask(
         self, *proposals: Proposal, role: PrincipalRole = OWNER, taint: Taint = TAINTED, helper: bool = False

@@ -9,8 +9,9 @@ import pytest
 
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Store
-from tests.flows.engine_kit import Cut, Death, deaths
+from tests.flows.engine_kit import Death, deaths
 from tests.flows.heartbeat_kit import DONE, Pulse, PulseStage, blocked, outcome_of
+from tests.flows.turn_kit import outlive
 
 GATE = blocked("The gate of the fence is locked.")
 
@@ -29,11 +30,7 @@ def idle() -> Pulse:
 
 async def played(store: Store, pulse: Pulse, *cuts: Death) -> tuple[PulseStage, int]:
     stage = PulseStage(store, pulse)
-    await stage.begin()
-    for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
-    writes = await stage.play()
+    _, writes = await outlive(stage, cuts)
     return stage, writes
 
 
@@ -42,7 +39,6 @@ async def end_of(stage: PulseStage) -> object:
     execution = await stage.execution()
     cycles = await stage.cycles()
     assert [each.status for each in cycles] == [ExecutionStatus.DONE] * len(cycles)
-    assert execution.status is ExecutionStatus.DONE
     state = {name: execution.state.get(name) for name in ("cycle", "blocker", "summary", "taint", "status_note")}
     told = [text.replace(stage.pulse.agent.slug, "") for text in stage.told]
     return outcome_of(execution), execution.result["content"], stage.posted, len(cycles), state, told

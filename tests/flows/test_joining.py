@@ -3,13 +3,16 @@ turn began anew without is gone."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from arvis.agents.joining import RESTART, STEER
 from arvis.domain.agents import Agent
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.executions import Effect
 from arvis.domain.messages import MessageStatus, Role, Upload
-from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
 from arvis.store.opening import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import Held, asking, call
@@ -82,7 +85,12 @@ async def test_after_a_new_beginning_all_rounds_of_tools_are_there_again(databas
 
 async def test_what_was_heard_before_a_new_beginning_is_not_lost(database: Database) -> None:
     async with open_house(database, agents=agents(RESTART)) as house:
-        house.provider.script += [BLOCKED.format("Which town?"), asking(call(1, "look")), asking(call(2, "look")), "All."]
+        house.provider.script += [
+            BLOCKED.format("Which town?"),
+            asking(call(1, "look")),
+            asking(call(2, "look")),
+            "All.",
+        ]
         first = await house.say("Weather?")
         await house.until_status(first.message_id, MessageStatus.WAITING)
         looking = Held("a view")
@@ -96,10 +104,9 @@ async def test_what_was_heard_before_a_new_beginning_is_not_lost(database: Datab
 
 
 async def test_the_answers_of_a_person_join_no_task_of_another_agent(database: Database) -> None:
-    boss = agent_with(id="boss", slug="boss", name="Boss", allow_users=())
-    async with open_house(database, agents=[*agents(STEER), boss]) as house:
-        house.rules["rm"] = house.rules.get("rm")  # type: ignore[assignment]
-        house.rules.clear()
+    helper = agent_with(tools=("look", "rm"), on_new_message=STEER)
+    boss = replace(helper, id="boss", slug="boss", name="Boss")
+    async with open_house(database, agents=[helper, boss]) as house:
         looking = Held("a view")
         house.tools.look.script.append(looking)
         house.provider.script += ["[DELEGATE:helper]Tidy up[/DELEGATE] Sure.", asking(call(1, "rm", words="all"))]
@@ -112,8 +119,6 @@ async def test_the_answers_of_a_person_join_no_task_of_another_agent(database: D
         wait = await house.until(asked)
         house.provider.script += [asking(call(2, "look")), "Tidied.", "Mine."]
         owner = await house.store.read(lambda tx: tx.principals.find("chat", "owner"))
-        from arvis.ports.operations import WaitAnswer
-
         await house.operations.answer_wait(wait, WaitAnswer("approve"), owner)
         await looking.until_begun()
         own = await house.say("Hello", user="owner")
@@ -123,7 +128,7 @@ async def test_the_answers_of_a_person_join_no_task_of_another_agent(database: D
 
 async def test_the_talk_stands_in_the_order_in_which_it_went(database: Database) -> None:
     async with open_house(database, agents=agents(STEER)) as house:
-        house.provider.script += [CONTINUE.format("Half."), asking(call(1, "look")), "Both."]
+        house.provider.script += [CONTINUE.format("Half."), CONTINUE.format("More."), asking(call(1, "look")), "Both."]
         _, second = await look_while(house, "to the left")
         await house.until_status(second, MessageStatus.ANSWERED)
 
@@ -134,6 +139,7 @@ async def test_the_talk_stands_in_the_order_in_which_it_went(database: Database)
         assert await house.store.read(said) == [
             (Role.USER, "Look"),
             (Role.PROGRESS, "Half."),
+            (Role.PROGRESS, "More."),
             (Role.USER, "to the left"),
             (Role.ASSISTANT, "Both."),
         ]
@@ -149,25 +155,25 @@ async def test_the_same_question_is_asked_again_of_who_has_spoken_since(house: H
 
 async def test_what_an_agent_asked_to_be_kept_on_the_way_is_kept(house: House) -> None:
     house.provider.script += ["[MEMORY:fact]Ann likes tea.[/MEMORY]" + CONTINUE.format("Half."), "Done."]
-    timeline = await house.ask("Do it")
-    assert "Half." not in (timeline.reply or "")
-    effects = await house.store.read(lambda tx: tx.executions.effects(tx.messages.get(timeline.message_id).execution_id))
+    received = await house.say("Do it")
+    await house.until_status(received.message_id, MessageStatus.ANSWERED)
+
+    def effects_of(tx: Transaction) -> list[Effect]:
+        message = tx.messages.get(received.message_id)
+        assert message is not None
+        return tx.executions.effects(message.execution_id or "")
+
+    effects = await house.store.read(effects_of)
     assert [each.name.split(":")[2] for each in effects if each.name.startswith("tag:")] == ["remember"]
 
 
 async def test_a_retry_by_hand_tells_what_was_said_on_the_way_once(house: House) -> None:
-    from arvis.domain.errors import ProviderErrorKind
-    from tests.flows.scripted import failing
-
-    house.provider.script += [CONTINUE.format("Half."), failing(ProviderErrorKind.REFUSED), "Whole."]
+    refusal = ProviderError(ProviderErrorKind.AUTH, "No entry")
+    house.provider.script += [CONTINUE.format("Half."), refusal, "Whole."]
     first = await house.say("Do it")
     await house.until_status(first.message_id, MessageStatus.FAILED)
     (job,) = await house.jobs("message")
     await house.operations.retry_job(job.id)
     await house.until_status(first.message_id, MessageStatus.ANSWERED)
-    assert house.provider.prompts[-1] == ["user: Do it", "assistant: Half."] + house.provider.prompts[-1][2:]
+    assert house.provider.prompts[-1] == ["user: Do it", "assistant: Half.", *house.provider.prompts[-1][2:]]
     assert str(house.provider.prompts[-1]).count("Half.") == 1
-
-
-_ = RunResult
-_ = pytest

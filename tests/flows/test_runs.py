@@ -8,6 +8,7 @@ import pytest
 
 from arvis.agents.outcome import WorkOutcome, child_end
 from arvis.agents.runs import Errand, NewRun, begin_run, child_state
+from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, MessageStatus, PrincipalRole
@@ -230,3 +231,48 @@ async def test_a_schedule_is_not_run_again_while_its_child_works(database: Datab
             await run(house, Errand("Again."), graph="parent")
         thinking.go.set()
         assert await house.until_sent(1) == ["One."]
+
+
+# -- ends ------------------------------------------------------------------------------------------------------
+
+
+async def waiting_run(worker: House) -> str:
+    """A run that asks for a person's word; its id."""
+    worker.provider.script += [asking(call(1, "rm", words="all")), "Gone."]
+    execution_id = await run(worker, Errand("Tidy up."))
+    await worker.until_sent(1)
+    await worker.until_idle()
+    return execution_id
+
+
+async def test_a_run_that_waits_for_a_person_can_be_cancelled_and_its_schedule_knows(worker: House) -> None:
+    await waiting_run(worker)
+    (job,) = await worker.jobs("cron")
+    await worker.operations.cancel_job(job.id)
+    assert (await occurrence(worker)).status is OccurrenceStatus.CANCELLED
+
+
+async def test_a_waiting_run_that_is_cancelled_by_its_id_is_over_for_its_schedule(worker: House) -> None:
+    await worker.operations.cancel_execution(await waiting_run(worker))
+    assert (await occurrence(worker)).status is OccurrenceStatus.CANCELLED
+
+
+async def test_a_failed_run_that_is_retried_by_hand_and_ends_well_has_gone_well(house: House) -> None:
+    house.provider.script += [ProviderError(ProviderErrorKind.AUTH, "No entry"), "Well."]
+    await run(house, Errand("Do it."))
+    assert (await occurrence(house)).status is OccurrenceStatus.FAILED
+    (job,) = await house.jobs("cron")
+    await house.operations.retry_job(job.id)
+    assert await house.until_sent(1) == ["Well."]
+    assert (await occurrence(house)).status is OccurrenceStatus.DONE
+
+
+async def test_who_waits_for_a_childs_question_is_told_so(database: Database) -> None:
+    agents = [agent_with(graph="parent", tools=("look", "rm"), allow_users=("ann", "owner"))]
+    async with open_house(database, agents=agents, graphs=[parent_graph()]) as house:
+        house.provider.script += [asking(call(1, "rm")), "One."]
+        first = await house.say("one")
+        await house.until_status(first.message_id, MessageStatus.WAITING)
+        await house.say("yes", user="owner")
+        await house.until_status(first.message_id, MessageStatus.ANSWERED)
+        assert house.statuses(first.message_id)[:3] == ["running", "waiting", "running"]

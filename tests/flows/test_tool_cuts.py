@@ -3,35 +3,19 @@ model is asked at most once more than was needed."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
-import pytest
-
-from arvis.agents.tool_node import ToolRules
-from arvis.agents.turns import begin_turn
-from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.graphs import build_graphs
 from arvis.domain.agents import Agent
-from arvis.domain.executions import ExecutionStatus, Wait
-from arvis.domain.jobs import Done, Job, JobKind
-from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
-from arvis.domain.money import SpendingLimits
+from arvis.domain.executions import Wait
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.graph.questions import RUN_AGAIN, SKIP
-from arvis.ports.store import Store, Transaction
-from arvis.runner import Runner
-from arvis.runner.purse import Purse
-from arvis.skills import Skill
-from arvis.testing.clock import SteppedClock
-from arvis.testing.providers import GivenProviders
-from arvis.tools.policy import Policy
-from arvis.tools.registry import Registry
-from tests.flows.engine_kit import Cut, Death, Graphs, Scenario, Stage, World, deaths
-from tests.flows.scripted import Answer, PlainBox, ScriptedProvider, ScriptedTools, asking, call
-from tests.flows.senses import Senses, file_rules
+from arvis.ports.store import Store
+from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
+from tests.flows.scripted import Answer, ScriptedProvider, ScriptedTools, asking, call
+from tests.flows.turn_kit import TurnStage, outlive, parts_with
 
 TOOLS = ("look", "srv.dig", "pay", "rm")
 HELPER = Agent(id="agent-errand", slug="errand", name="Helper", tools=TOOLS)
@@ -56,10 +40,6 @@ class Model(ScriptedProvider):
         return await super().stream(request, account, on_text)
 
 
-async def no_skills() -> list[Skill]:
-    return []
-
-
 class Errand:
     """What lives outside of the process: the model and the tools."""
 
@@ -69,64 +49,8 @@ class Errand:
         self.tools = ScriptedTools()
 
     def graphs(self, _world: World) -> Graphs:
-        account = Account(name="main", provider="scripted", model="model")
-        runner = Runner(
-            providers=GivenProviders({"scripted": self.model}),
-            accounts=lambda: [account],
-            clock=SteppedClock(),
-            new_id=lambda: uuid4().hex,
-            random=lambda: 0.0,
-        )
-        rules = ToolRules(
-            registry=Registry(sources=[self.tools]),
-            permit=Policy(rules={"exec": Permit.ASK, "pay": Permit.ALWAYS}).permit,
-            sessions=Path("sessions"),
-            secrets=PlainBox(),
-        )
-        purse = Purse(store=self._store, limits=SpendingLimits(), clock=SteppedClock())
-        return build_graphs(
-            GraphParts(
-                store=self._store,
-                runner=runner,
-                purse=purse,
-                tools=rules,
-                skills=no_skills,
-                new_id=lambda: uuid4().hex,
-                files=file_rules(Senses(Path("sessions")), {}),
-            )
-        )
-
-
-class TurnStage(Stage):
-    """A real turn of a conversation; its deliveries are taken as sent."""
-
-    def __init__(self, *, store: Store, scenario: Scenario) -> None:
-        super().__init__(store=store, scenario=scenario)
-        self._plain = store
-
-    async def begin(self) -> None:
-        self.execution_id = await self._plain.write(_ask)
-
-    def _worker(self, store: Store) -> Callable[[Job], Awaitable[None]]:
-        work = super()._worker(store)
-
-        async def take(job: Job) -> None:
-            if job.kind is JobKind.DELIVER:
-                await self._plain.write(lambda tx: tx.jobs.settle(job, Done(), 0))
-            else:
-                await work(job)
-
-        return take
-
-
-def _ask(tx: Transaction) -> str:
-    if tx.agents.get(HELPER.id) is None:
-        tx.agents.add(HELPER, 0)
-    address = Address("chat", "main", tx.new_id())
-    principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
-    incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content="Go", event_id="1")
-    message = begin_turn(tx, incoming, agent=HELPER, route="test", principal=principal, attachments=(), now=0)
-    return message.execution_id or ""
+        permits = {"exec": Permit.ASK, "pay": Permit.ALWAYS}
+        return build_graphs(parts_with(self._store, self.model, self.tools, permits=permits))
 
 
 def honest(errand: Errand, wait: Wait) -> dict[str, Any]:
@@ -141,14 +65,8 @@ async def play(store: Store, *cuts: Death) -> tuple[Errand, int]:
     """The turn to its end after these deaths; how many writes its last process made."""
     errand = Errand(store)
     scenario = Scenario("tools", errand.graphs, [], {}, people=lambda wait, _: honest(errand, wait))
-    stage = TurnStage(store=store, scenario=scenario)
-    await stage.begin()
-    for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
-    writes = await stage.play()
-    execution = await stage.execution()
-    assert execution.status is ExecutionStatus.DONE
+    stage = TurnStage(store=store, scenario=scenario, agents=[HELPER])
+    execution, writes = await outlive(stage, cuts)
     assert execution.result["content"] == "All done."
     return errand, writes
 

@@ -1,4 +1,4 @@
-"""What agents are given as tools, and whether it can be had here."""
+"""What agents are given as tools and plugins, and whether it can be had here."""
 
 from __future__ import annotations
 
@@ -30,6 +30,18 @@ def check_tool_names(scene: Scene) -> Verdict | None:
         why = f"The agent {named[missing[0]]} is to have {', '.join(missing)}, and nothing offers that."
         return warn("A tool is not known", why, f"Use some of {', '.join(sorted(known))}, or configure its server.")
     return ok("Every tool of an agent is known")
+
+
+def check_plugin_names(scene: Scene) -> Verdict | None:
+    """The same for plugins: without one that is misspelt an agent works all the same."""
+    named = {plugin: agent.slug for agent in scene.config.agents for plugin in agent.plugins}
+    if not named:
+        return None
+    known = {point.name for point in entry_points(group="arvis.plugins")}
+    if missing := [plugin for plugin in named if plugin not in known]:
+        why = f"The agent {named[missing[0]]} is to have {', '.join(missing)}, and no package brings that."
+        return warn("A plugin is not known", why, f"Use some of {', '.join(sorted(known))}, or install its package.")
+    return ok("Every plugin of an agent is known")
 
 
 def check_tool_policy(scene: Scene) -> Verdict | None:
@@ -65,6 +77,7 @@ GROUP = Group(
     "tools",
     (
         Check("tool_names", check_tool_names),
+        Check("plugin_names", check_plugin_names),
         Check("tool_policy", check_tool_policy),
         Check("sandbox", check_sandbox),
     ),

@@ -22,7 +22,9 @@ SELECT messages.*, CASE WHEN EXISTS (SELECT 1 FROM attachments WHERE message_id 
 FROM messages WHERE execution_id = :execution_id AND role = 'user' ORDER BY position;
 
 -- name: join_turn
-UPDATE messages SET execution_id = :execution_id WHERE execution_id = :joining AND role = 'user';
+UPDATE messages
+SET execution_id = :execution_id, position = position + :behind
+WHERE execution_id = :joining AND role = 'user';
 
 -- name: settle_turn
 UPDATE messages SET status = :status, reason = :reason, turn = :turn, answered_by = :reply_id
@@ -40,6 +42,9 @@ SELECT * FROM messages WHERE execution_id = :execution_id AND role = 'progress' 
 
 -- name: settle_progress
 UPDATE messages SET turn = :turn WHERE execution_id = :execution_id AND role = 'progress';
+
+-- name: reopen_progress
+UPDATE messages SET turn = NULL, compaction_id = NULL WHERE execution_id = :execution_id AND role = 'progress';
 
 -- name: reopen_turn
 -- Where a summary tells of its failure, the turn is told anew.
@@ -111,6 +116,9 @@ SELECT * FROM conversations WHERE id = :id;
 INSERT INTO conversations (
     id, agent_id, platform, connector, channel, thread, status, turns, created_at, last_message_at, direct
 ) VALUES (:id, :agent_id, :platform, :connector, :channel, :thread, 'active', 0, :now, :now, :direct);
+
+-- name: note_direct
+UPDATE conversations SET direct = 1 WHERE id = :id;
 
 -- name: close_conversation
 UPDATE conversations SET status = 'closed' WHERE id = :id AND status = 'active';

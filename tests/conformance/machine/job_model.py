@@ -48,6 +48,7 @@ class ModelJob:
     rank: int
     run_at: int
     key: str | None
+    made_at: int
     status: str = "pending"
     claimable: bool = False
     attempts: int = 0
@@ -139,7 +140,8 @@ class JobModel:
             return
         lane = new.lane if new.lane is not None else f"job:{result.id}"
         run_at = now if new.run_at is None else new.run_at
-        job = ModelJob(result.id, new, lane, rank_of(new.priority, now), run_at, new.key, told_to_wait=run_at > now)
+        rank, waits = rank_of(new.priority, now), run_at > now
+        job = ModelJob(result.id, new, lane, rank, run_at, new.key, now, told_to_wait=waits)
         self.jobs[job.id] = job
         self._join(job, now)
 
@@ -227,7 +229,7 @@ class JobModel:
         unbegun = job is not None and job.status == "pending" and job.claim == 0
         assert result == unbegun, "told to wait"
         if job is not None and unbegun:
-            job.run_at, job.claimable, job.told_to_wait = run_at, False, True
+            job.run_at, job.claimable, job.told_to_wait = run_at, False, run_at > job.made_at
 
     def _see_requeue(self, job_id: str, now: int, *, result: Job | None) -> None:
         job = self.jobs.get(job_id)

@@ -38,7 +38,8 @@ class Rows:
     @property
     def said(self) -> list[Row]:
         """Replies and notices that answer; neither words on the way nor what a retry by hand replaced."""
-        return [row for row in self.messages if row["role"] != "user" and row["execution_id"] and not row["superseded"]]
+        answers = [row for row in self.messages if row["role"] not in {"user", "progress"} and row["execution_id"]]
+        return [row for row in answers if not row["superseded"]]
 
 
 def look(backend: Backend) -> Rows:
