@@ -22,7 +22,8 @@ from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
-from arvis.effects.conclusion import Conclusion, taint_of_turn
+from arvis.domain.taint import taint_in
+from arvis.effects.conclusion import Conclusion
 from arvis.effects.delegation import on_turn_end
 from arvis.effects.situation import Limits
 from arvis.graph import lifecycle
@@ -95,7 +96,7 @@ class MessageFlow:
                 if is_run(execution) and source_of(execution):
                     run_ended(tx, execution, "failed", error, now)
                 if turns.end_turn(tx, execution, ending, now):
-                    on_turn_end(tx, execution, ending.content, taint_of_turn(execution), now, limits=self._limits)
+                    on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
                 _tell_of_delay(tx, execution, run_at, "retry", now)

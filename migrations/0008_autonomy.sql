@@ -110,6 +110,3 @@ CREATE TABLE additions (
     data TEXT NOT NULL
 ) STRICT;
 CREATE INDEX additions_conversation ON additions (conversation_id, message_id);
-
--- Who may answer a question, as a JSON list of principals (NULL: by the rule for its kind).
-ALTER TABLE waits ADD COLUMN approvers TEXT;

@@ -31,12 +31,9 @@ def approvers_of(named: str | Sequence[str]) -> Approvers:
 
 
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
-    """Whether this person's word counts: that of whom was asked, of the people whom the question itself names, else of those
-    whom the configuration names."""
+    """Whether this person's word counts: that of whom was asked, else of those whom the configuration names."""
     if by.role is PrincipalRole.BLOCKED:
         return False
-    if wait.approvers is not None:
-        return by.id in wait.approvers or by.role is PrincipalRole.OWNER
     execution = tx.executions.get(wait.execution_id)
     if wait.kind is WaitKind.USER and execution is not None and execution.principal_id == by.id:
         return True

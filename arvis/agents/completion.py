@@ -14,6 +14,7 @@ from typing import Any
 from arvis.agents import rounds, saying
 from arvis.agents.outcome import WorkOutcome, WorkStatus, outcome_of
 from arvis.agents.outgoing import with_files
+from arvis.agents.posting import is_silent
 from arvis.agents.runs import is_run
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import OutgoingFile
@@ -73,7 +74,7 @@ class Completion:
     def _with_kept(self, outcome: WorkOutcome) -> WorkOutcome:
         """What was said before the reminder is the answer where the wrapper comes alone, or does not come at all."""
         kept: str = self.context.state.get("kept", "")
-        alone = not outcome.visible or outcome.status is WorkStatus.OPEN
+        alone = not outcome.visible or (outcome.status is WorkStatus.OPEN and not is_silent(outcome.visible))
         return replace(outcome, visible=kept) if kept and alone else outcome
 
     def _is_to_be_asked(self, outcome: WorkOutcome) -> bool:
@@ -108,7 +109,8 @@ class Completion:
         plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
         content = result.content
         if (kept := self.context.state.get("kept", "")) and outcome.visible == kept:
-            content = kept if outcome.status is WorkStatus.OPEN else f"{kept}\n\n{content}"
+            alone = outcome.status is WorkStatus.OPEN and not is_silent(content)
+            content = kept if alone else f"{kept}\n\n{content}"
         value = replace(result, content=content, calls=()).to_json() | {"outcome": outcome.to_json()}
         return End(value, **with_files(self.context.state, files), **({} if plain else _noted(outcome)))
 

@@ -42,7 +42,7 @@ from arvis.domain.events import AgentMoved, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus, OutgoingFile, StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Goto, Graph, Next
 from arvis.ports.store import Store, Transaction
@@ -214,7 +214,7 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
     children = tx.executions.children_of(execution.id)
     move = next_move(talk, said, company)
     kept = (execution.state, *(child.state for child in children))
-    taint = frozenset(Label(label) for state in kept for label in state.get("taint", ()))
+    taint = taint_in(*kept)
     told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
     files = [file for child in children for file in files_of(child.state)]
     speaker = tx.agents.get(talk.speaker)

@@ -20,7 +20,7 @@ from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
 from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import Label
+from arvis.domain.taint import Label, taint_in
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Next
 from arvis.ports.compactions import Size
@@ -71,7 +71,7 @@ class InputNode:
             times = []  # what other agents ask for comes at nobody's pace
         due = compaction_due(size, agent.context_tokens or size.tokens + 1)
         found = {message.id: _examined(message, times, size, due=due) for message in messages}
-        taint = {Label(label) for label in context.state.get("taint", ())}
+        taint = {*taint_in(context.state)}
         suspicious = [message for message in messages if found[message.id].suspicious]
         if suspicious:
             # It stays in the history, and taints later turns as well, whatever comes of this one.

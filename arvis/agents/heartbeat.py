@@ -19,6 +19,7 @@ from arvis.agents.heartbeat_prompt import MOST_PROJECTS, Blocker, Cycle, autonom
 from arvis.agents.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.owners import DAY_MS, tell_owner
+from arvis.agents.posting import is_silent
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.agents.standing import INCIDENTS, OBSERVED_MS
 from arvis.context import first_zone
@@ -30,6 +31,7 @@ from arvis.domain.platforms import Incident, ObservedMessage
 from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
+from arvis.domain.taint import taint_in
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Again, Call, Decision, End, Graph, Next
 from arvis.memory.likeness import Wording, likeness
@@ -206,9 +208,9 @@ def _end(outcome: WorkOutcome, brought: Mapping[str, Any] | None = None) -> Deci
 
 
 def _with_silence(outcome: WorkOutcome, answer: Answer) -> WorkOutcome:
-    """Nothing is posted of a reply that says anywhere that nobody needs to read it."""
+    """Nothing is posted of a reply that says at its beginning or end that nobody needs to read it."""
     whole = ((answer.value or {}).get("result") or {}).get("content", "")
-    return replace(outcome, visible="") if _SILENT.search(f"{whole}\n{outcome.visible}") else outcome
+    return replace(outcome, visible="") if is_silent(whole) or is_silent(outcome.visible) else outcome
 
 
 def _summary(outcome: WorkOutcome) -> str:
@@ -259,7 +261,7 @@ def _observed(tx: Transaction, execution: Execution) -> list[ObservedMessage]:
 def _brought(tx: Transaction, execution: Execution) -> dict[str, Any]:
     """What its cycles read, and the files that the newest of them made."""
     cycles = tx.executions.children_of(execution.id)
-    taint = {*execution.state.get("taint", ())}.union(*(cycle.state.get("taint", ()) for cycle in cycles))
+    taint = taint_in(execution.state, *(cycle.state for cycle in cycles))
     return {"taint": sorted(taint), **with_files(execution.state, files_of(cycles[-1].state) if cycles else ())}
 
 

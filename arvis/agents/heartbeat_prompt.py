@@ -32,8 +32,8 @@ _RULES = """\
 - Work on one thing at a time: the focus, until it is done, has to wait or cannot go on.
 - Do it, with your tools; do not only say what you would do.
 - Nobody is waiting, and nobody can answer: ask nothing, offer nothing.
-- What you write in the end is posted in your channel: the result, in a few lines. If nobody needs to read it, write \
-[SILENT] in it.
+- What you write in the end is posted in your channel: the result, in a few lines. If nobody needs to read it, begin \
+it with [SILENT].
 - Then stop: done, or blocked with what you need."""
 _TOOL = "update_project"
 _RECORD = f"- Before you stop, record what you did with {_TOOL}, in a line each: it is all that the next run knows."

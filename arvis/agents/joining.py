@@ -14,7 +14,7 @@ from arvis.agents import rounds
 from arvis.agents.completion import EXPLICIT
 from arvis.agents.runs import is_run
 from arvis.domain.agents import Agent
-from arvis.domain.jobs import Job
+from arvis.domain.jobs import Job, JobKind
 from arvis.domain.messages import StoredMessage
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Goto
@@ -99,7 +99,7 @@ def fold(tx: Transaction, job: Job, now: int) -> None:
     """Waiting messages of the same person join this turn; their own turns never began. Where what it is about was told
     already, and nobody would hear of more, they stay turns."""
     turn = tx.executions.get(job.execution_id or "")
-    if turn is None or (turn.steps and turn.graph not in HEARING):
+    if turn is None or not (turn.graph in HEARING or (job.kind is JobKind.MESSAGE and not turn.steps)):
         return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
         if follower.execution_id is not None and job.execution_id is not None:

@@ -17,9 +17,14 @@ from arvis.ports.store import Transaction
 _SILENT = re.compile(r"\A\s*\[SILENT\]|\[SILENT\]\s*\Z", re.IGNORECASE)
 
 
+def is_silent(text: str) -> bool:
+    """Whether the agent says that nobody needs to read it."""
+    return _SILENT.search(text) is not None
+
+
 def unsilenced(text: str) -> str:
     """What is to be said: nothing where the agent says that it is not worth telling."""
-    return "" if _SILENT.search(text) else text
+    return "" if is_silent(text) else text
 
 
 def post(

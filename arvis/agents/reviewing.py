@@ -61,7 +61,7 @@ def review(
     open_ = sorted(_open(tx, talk.lane), key=lambda wait: wait.id, reverse=True)
     theirs = [each for each in open_ if each.asked_at <= heard and may_answer(tx, each, by, approvers)]
     wait = next(iter(theirs), None)
-    if wait is None or (given := _read(text, wait, alone=talk.direct and _is_at_work(tx, wait))) is None:
+    if wait is None or (given := _read(text, wait, alone=talk.direct)) is None:
         return None
     if _is_unread(tx, wait, theirs, now):
         return _UNREAD
@@ -74,13 +74,6 @@ def review(
     return {"approve": "Allowed.", "reject": "Not allowed.", "edit": "Allowed with your change."}.get(
         given.decision, "Passed on; nothing was done."
     )
-
-
-def _is_at_work(tx: Transaction, wait: Wait) -> bool:
-    """Whether it is an agent that asks, who would hear what is said about it: a change that was asked for by a tag is only
-    made or not."""
-    asking = tx.executions.get(wait.execution_id)
-    return asking is not None and "agent" in asking.state
 
 
 def _is_unread(tx: Transaction, wait: Wait, open_: Sequence[Wait], now: int) -> bool:

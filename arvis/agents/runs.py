@@ -16,7 +16,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
 from arvis.domain.messages import Address, MessageStatus, PastMessage, Principal, Role, StoredMessage
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -158,7 +158,7 @@ def _asker(execution: Execution, person: Principal | None) -> str:
 
 def history_of(execution: Execution) -> list[PastMessage]:
     """What it was given of a talk before."""
-    taint = frozenset(Label(label) for label in execution.state.get("taint", ()))
+    taint = taint_in(execution.state)
     return [
         PastMessage(
             role=Role(role),

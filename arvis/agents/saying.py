@@ -25,7 +25,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN, Label
+from arvis.domain.taint import CLEAN, taint_in
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -70,7 +70,7 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None
         reply_to=asked[-1].id,
         position=max(each.position for each in (*asked, *said)) + 1,
         attachments=(),
-        taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
+        taint=taint_in(execution.state),
     )
     tx.messages.add(message)
     # It is not the answer: what is shown of the turn meanwhile does not give way to it.

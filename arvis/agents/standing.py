@@ -17,7 +17,7 @@ from arvis.domain.messages import Address, PastMessage, Principal, StoredMessage
 from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.runs import Rest
-from arvis.domain.taint import Label, Taint
+from arvis.domain.taint import Taint, taint_in
 from arvis.memory import Recall, recall
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Transaction
@@ -120,7 +120,7 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         rests=tx.rests.all(),
         calibrations=tx.calibrations.all(),
         spender=spender_of(tx, execution, agent_id=agent.id),
-        taint=frozenset(Label(label) for label in execution.state.get("taint", ())),
+        taint=taint_in(execution.state),
         observed=read_along,
         incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
         run=is_run(execution),

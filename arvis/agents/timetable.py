@@ -108,7 +108,7 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
     known = tx.schedules.get(schedule_id)
     versions = tx.versions.newest(Versioned.SCHEDULE, schedule_id, 2)
     if known is None and not versions:
-        raise no_schedule()
+        raise _no_schedule()
     before = version_before(versions).data
     if before is None:
         remove_schedule(tx, schedule_id, now, by=by)
@@ -135,11 +135,11 @@ def with_changes(schedule: Schedule, changes: Mapping[str, Any]) -> Schedule:
 def find_schedule(tx: Transaction, schedule_id: str) -> Schedule:
     schedule = tx.schedules.get(schedule_id)
     if schedule is None:
-        raise no_schedule()
+        raise _no_schedule()
     return schedule
 
 
-def no_schedule() -> NotFound:
+def _no_schedule() -> NotFound:
     return NotFound(
         "There is no such schedule.",
         fix="Look it up in the list of schedules (`arvis schedules list`, GET /api/schedules).",

@@ -18,7 +18,7 @@ from arvis.agents.tool_use import CallRunner, Planned
 from arvis.domain.agents import OWN_WORD_TOOLS
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Next, Pause
@@ -65,7 +65,7 @@ class ToolNode:
         earlier = [
             call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
         ]
-        planned = tool_use.wary(await self._plan(turn, calls, earlier), _taint(context))
+        planned = tool_use.wary(await self._plan(turn, calls, earlier), taint_in(context.state))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         for index in _to_ask(planned, context):
@@ -131,13 +131,8 @@ class ToolNode:
             call_id=f"{context.execution.id}-{number}",
             workspace=self._rules.sessions / conversation / "workspace",
             timezone=turn.agent.timezone or self._rules.timezone,
-            taint=_taint(context),
+            taint=taint_in(context.state),
         )
-
-
-def _taint(context: NodeContext) -> Taint:
-    """What else than the asker's own words the calls may have been written from."""
-    return frozenset(Label(label) for label in context.state.get("taint", ()))
 
 
 def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:

@@ -155,6 +155,7 @@ _FLAGS = {
 
 _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "received": lambda step, _: f"received from {step['user'] or 'somebody'} over {step['platform']}",
+    "posted": lambda step, _: f"posted by {step['agent'] or 'an agent'} over {step['platform']}, for {step['source']}",
     "routed": _routed,
     "dropped": lambda step, _: f"dropped: {in_words(step['reason'] or 'no reason')}",
     "queued": lambda step, _: f"queued as job {step['job']} ({step['kind']}, priority {step['priority']})",

@@ -106,8 +106,7 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """One open question. `expires_at` in ms; the first answer wins. A question of the engine itself has a `subject`,
-    the interrupted effect or the lost step that it is about, and `resumes` the wait whose answer the visit had. `approvers`
-    are the principals who may answer it (None: by the rule for its kind)."""
+    the interrupted effect or the lost step that it is about, and `resumes` the wait whose answer the visit had."""
 
     id: str
     execution_id: str
@@ -119,7 +118,6 @@ class Wait:
     expires_at: int | None
     subject: str | None = None
     resumes: str | None = None
-    approvers: tuple[str, ...] | None = None
     answer: Answer | None = None
     answered_by: str | None = None
     answered_at: int | None = None

@@ -6,7 +6,9 @@ in a tainted turn (a reply, a summary, a fact) carries the turn's labels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class Label(StrEnum):
@@ -34,3 +36,8 @@ def taint_of(text: str) -> Taint:
     """Read what `taint_text` wrote; a label that this version does not know taints as `tools` does."""
     known = {label.value: label for label in Label}
     return frozenset(known.get(word, Label.TOOLS) for word in text.split())
+
+
+def taint_in(*states: Mapping[str, Any]) -> Taint:
+    """Of executions with these states, together."""
+    return frozenset(Label(label) for state in states for label in state.get("taint", ()))

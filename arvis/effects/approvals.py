@@ -13,12 +13,13 @@ from typing import Any
 
 from arvis.agents import saying
 from arvis.agents.asking import change_question, verdict_of
+from arvis.agents.runs import is_run, message_of
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
-from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
 from arvis.domain.taint import CLEAN, taint_of, taint_text
 from arvis.effects.changes import changes_of, hidden_of
 from arvis.effects.gate import judge
@@ -108,9 +109,21 @@ def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:
 
 def tell(tx: Transaction, execution: Execution, now: int) -> None:
     """Show the open question in the place where the change was asked for. In the commit that sends it to sleep."""
-    asked_in = tx.messages.get(execution.state["from"]["message"] or "")
+    saved = execution.state["from"]
+    asked_in = _asked_in(tx, saved["message"], tx.executions.get(saved["execution"]))
     if asked_in is not None:
         saying.show_questions(tx, execution, like=asked_in, now=now)
+
+
+def _asked_in(tx: Transaction, message_id: str | None, asking: Execution | None) -> StoredMessage | None:
+    """The message in whose place people are told: the one that was answered, of a child that of its turn, of a run the place
+    where it posts."""
+    if message_id is not None or asking is None:
+        return tx.messages.get(message_id or "")
+    root = lifecycle.root_of(tx, asking)
+    if asked := tx.messages.of_turn(root.id):
+        return asked[-1]
+    return message_of(root, None) if is_run(root) else None
 
 
 def conclude(tx: Transaction, execution: Execution, now: int, *, limits: Limits, zone: str = "UTC") -> EffectResult:
@@ -182,7 +195,7 @@ def _stands(tx: Transaction, proposal: Proposal, situation: Situation, digest: s
 
 
 def _announce(tx: Transaction, result: EffectResult, situation: Situation, now: int) -> None:
-    asked_in = tx.messages.get(situation.message_id or "")
+    asked_in = _asked_in(tx, situation.message_id, situation.execution)
     text = report([result])
     if asked_in is not None:
         saying.notice(tx, like=asked_in, text=text, priority=Priority.OWNER, now=now)

@@ -22,7 +22,7 @@ from arvis.domain.effects import EffectResult, Outcome
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
 from arvis.domain.runs import RunResult
-from arvis.domain.taint import Label, Taint
+from arvis.domain.taint import Taint, taint_in
 from arvis.effects import approvals
 from arvis.effects.applying import apply
 from arvis.effects.delegation import on_turn_end
@@ -67,7 +67,7 @@ class Conclusion:
         asked = tx.messages.of_turn(execution.id)
         if all(message.status in FINAL_STATUSES for message in asked):
             return
-        taint = taint_of_turn(execution)
+        taint = taint_in(execution.state)
         results: list[EffectResult] = []
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
             results = self._apply(tx, reply, situation, now)
@@ -82,7 +82,8 @@ class Conclusion:
 
     def _finish_run(self, tx: Transaction, now: int, *, execution: Execution, reply: Reply) -> None:
         """What a run has to say is posted, where it is nobody's child; whoever called a child reads what came of it."""
-        taint, situation = taint_of_turn(execution), self._situation(tx, execution, None, taint_of_turn(execution))
+        taint = taint_in(execution.state)
+        situation = self._situation(tx, execution, None, taint)
         if situation is None:
             return
         results = self._apply(tx, reply, situation, now)
@@ -144,10 +145,6 @@ class Conclusion:
     def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
         result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)
         self.rescheduled = result.proposal.kind in CHANGES and result.outcome is Outcome.DONE
-
-
-def taint_of_turn(execution: Execution) -> Taint:
-    return frozenset(Label(label) for label in execution.state.get("taint", ()))
 
 
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:

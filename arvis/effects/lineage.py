@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from arvis.agents.reach import WAITING, Asker, may_reach, standing_of
-from arvis.domain.agents import Agent
+from arvis.agents.runs import RUN, is_run
+from arvis.domain.agents import HARMLESS_PLUGINS, Agent
 from arvis.domain.effects import EffectKind, Outcome
 from arvis.domain.executions import Execution
+from arvis.domain.messages import PrincipalRole
 from arvis.effects.situation import Situation
 from arvis.effects.verdict import ALLOWED, Verdict, refused
+from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
+
+#: Delegations and calls are bounded elsewhere; this only ends a walk.
+_MOST_ABOVE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,8 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
         yield refused("cycle", "that agent is waiting further up")
     if not _may_reach(tx, target, situation):
         yield refused("not_allowed", "this person may not reach that agent")
+    if not _is_within(tx, target, situation.execution):
+        yield refused("more_tools", "that agent has tools that may not be used here")
     if lineage.depth >= limits.delegation_depth:
         yield refused("too_deep", f"tasks are handed on {limits.delegation_depth} times at most")
     if _given(tx, situation) >= limits.delegation_fan_out:
@@ -79,8 +87,31 @@ def _refusals(tx: Transaction, target: Agent, lineage: Lineage, situation: Situa
 
 
 def _may_reach(tx: Transaction, target: Agent, situation: Situation) -> bool:
-    standing = standing_of(situation.execution)
-    return may_reach(tx, target, Asker(situation.principal, standing, situation.address, situation.agent))
+    standing, person = standing_of(situation.execution), situation.principal
+    if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
+        # Nobody asked for this: words of others do not reach further than their writers would.
+        person = replace(person, role=PrincipalRole.MEMBER)
+    return may_reach(tx, target, Asker(person, standing, situation.address, situation.agent))
+
+
+def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
+    """A run that may use some tools alone gets no others by way of other agents, whomever it acts for."""
+    bounds = [each.state.get(RUN, {}).get("tools") for each in _upwards(tx, execution)]
+    bounded = [set(allowed) for allowed in bounds if allowed is not None]
+    return not bounded or (
+        set.intersection(*bounded).issuperset(target.tools) and HARMLESS_PLUGINS.issuperset(target.plugins)
+    )
+
+
+def _upwards(tx: Transaction, execution: Execution) -> Iterator[Execution]:
+    """It, what called it or gave it as a task, and so on."""
+    current: Execution | None = execution
+    for _ in range(_MOST_ABOVE):
+        if current is None:
+            return
+        yield current
+        giver = current.state.get("lineage", {}).get("parent")
+        current = _caller(tx, current) or (tx.executions.get(giver) if giver is not None else None)
 
 
 def _given(tx: Transaction, situation: Situation) -> int:

@@ -70,9 +70,9 @@ class End(_Decision):
 
 class Pause(_Decision):
     """Ask and wait. The node is visited again with `answer` set; `until` in ms is the deadline (for a timer: the
-    time to go on), `approvers` the principals who may answer."""
+    time to go on)."""
 
-    __slots__ = ("approvers", "choices", "prompt", "subject", "until", "wait_kind")
+    __slots__ = ("choices", "prompt", "subject", "until", "wait_kind")
 
     def __init__(
         self,
@@ -82,7 +82,6 @@ class Pause(_Decision):
         until: int | None = None,
         choices: Sequence[str] = (),
         subject: str | None = None,
-        approvers: Sequence[str] | None = None,
         **changes: Any,
     ) -> None:
         super().__init__(changes)
@@ -91,7 +90,6 @@ class Pause(_Decision):
         self.until = until
         self.choices = tuple(choices)
         self.subject = subject
-        self.approvers = None if approvers is None else tuple(approvers)
 
 
 class Call(_Decision):

@@ -155,7 +155,6 @@ class Progress:
             asked_at=self.now(),
             expires_at=pause.until,
             subject=pause.subject,
-            approvers=pause.approvers,
             resumes=cursor.wait_id if pause.subject is not None else None,
         )
         self._waits.append(wait)

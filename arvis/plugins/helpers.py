@@ -26,18 +26,18 @@ def create(_services: PluginServices) -> Plugin:
 
 class HelpersPlugin(QuietPlugin):
     async def blocks(self, turn: PluginTurn) -> Sequence[PluginBlock]:
-        if not (found := helpers_of(turn)):
+        if not (found := _helpers_of(turn)):
             return ()
         return [PluginBlock("Your helpers", "\n".join([_ASK, *map(_introduced, found)]))]
 
     async def attributes(self, turn: PluginTurn) -> Sequence[AttributeSpec]:
-        if not helpers_of(turn):
+        if not _helpers_of(turn):
             return ()
         about = "The name of the helper that the message is for. Leave it out when the message is for the person."
         return [AttributeSpec(DESTINATION, "string", about)]
 
 
-def helpers_of(turn: PluginTurn) -> list[Agent]:
+def _helpers_of(turn: PluginTurn) -> list[Agent]:
     """The active ones of its list, in the order of their slugs."""
     allowed = set(turn.agent.helpers) - {turn.agent.slug}
     return sorted((each for each in turn.agents if each.active and each.slug in allowed), key=lambda each: each.slug)

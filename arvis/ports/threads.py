@@ -18,9 +18,7 @@ class Threads(Protocol):
 
     def names(self, conversation_id: str) -> list[str]: ...
 
-    def drop(self, conversation_id: str, name: str | None = None) -> None:
-        """None: all of the conversation."""
-        ...
+    def drop_all(self, conversation_id: str) -> None: ...
 
 
 class Additions(Protocol):

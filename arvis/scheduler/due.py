@@ -74,7 +74,9 @@ def run_now(tx: Transaction, schedule_id: str, now: int) -> Occurrence:
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
         raise Conflict(
-            "The schedule is running already.", fix="Wait until its run has ended, or cancel it.", code="running"
+            "The schedule is running already.",
+            fix="Wait for its end, or POST /api/executions/ID/cancel.",
+            code="running",
         )
     due = now
     while (occurrence := beginning.begin(tx, schedule, due, Cause.MANUAL, now)) is None:

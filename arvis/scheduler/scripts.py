@@ -78,7 +78,7 @@ class ScriptRunner:
         self._seconds = seconds
 
     async def run(self, job: Job) -> Verdict:
-        script = await self._store.read(script_of, job)
+        script = await self._store.read(_script_of, job)
         finding = Finding() if script is None else await self._find(script)
         await self._store.write(conclude, job, script, finding, self._clock.now())
         return Settled()
@@ -146,7 +146,7 @@ def _errand(prompt: str | None, answer: Any) -> Errand | None:
 # -- scripts over a transaction ----------------------------------------------------------------------------
 
 
-def script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
+def _script_of(tx: Transaction, job: Job) -> Mapping[str, Any] | None:
     """What is to be done, unless its time has ended meanwhile."""
     schedule, occurrence = _rows(tx, job)
     return schedule.script if schedule is not None and occurrence is not None else None

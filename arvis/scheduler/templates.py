@@ -22,6 +22,8 @@ LONGEST_VALUE = 500
 LONGEST_TEXT = 8_000
 
 _PLACE = re.compile(r"\{\{\s*([^{}]{1,200}?)\s*\}\}")
+#: Of a text so much is looked at, in characters: most of it may be blanks.
+_LOOKED_AT = 10_000
 #: Numbers below 1 are shown with so many digits that count; others with so many decimals.
 _DIGITS = 4
 _DECIMALS = 2
@@ -42,7 +44,16 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 def render(template: str, answer: Any) -> str:
     """The template with the values that it names: `{{a.b.c}}`, in lists by number, `{{a.0.b}}` or `{{a[0].b}}`. A value may
     not bring further places along."""
-    return _PLACE.sub(lambda place: shown(value_at(answer, place[1])), template)[:LONGEST_TEXT]
+    room = LONGEST_TEXT
+
+    def put(place: re.Match[str]) -> str:
+        """What would be cut off is not written first: an answer may be as large as a book."""
+        nonlocal room
+        text = shown(value_at(answer, place[1])) if room > 0 else ""
+        room -= len(text)
+        return text
+
+    return _PLACE.sub(put, template)[:LONGEST_TEXT]
 
 
 def shown(value: Any) -> str:
@@ -55,7 +66,7 @@ def shown(value: Any) -> str:
         case int() | float():
             return _number(value)
         case str():
-            text = value
+            text = value[:_LOOKED_AT]
         case _:
             text = json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())

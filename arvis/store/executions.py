@@ -62,7 +62,6 @@ def wait_of(row: Row) -> Wait:
         choices=tuple(json.loads(row["choices"])),
         subject=row["subject"],
         resumes=row["resumes"],
-        approvers=None if row["approvers"] is None else tuple(json.loads(row["approvers"])),
         asked_at=row["asked_at"],
         expires_at=row["expires_at"],
         answer=answer and Answer(answer["value"], row["answered_by"], answer["expired"]),
@@ -215,7 +214,6 @@ class SqlWaits:
             choices=dump(list(wait.choices)),
             subject=wait.subject,
             resumes=wait.resumes,
-            approvers=None if wait.approvers is None else dump(list(wait.approvers)),
             asked_at=wait.asked_at,
             expires_at=wait.expires_at,
         )

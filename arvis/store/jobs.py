@@ -162,7 +162,8 @@ class SqlJobs:
 
     def rescue(self, node: str, boot: str, now: int) -> list[Job]:
         self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
-        rescued = [job_of(row) for row in self._session.rows("rescue_jobs", node=node, boot=boot, now=now)]
+        rows = self._session.rows("rescue_jobs", node=node, boot=boot, now=now, called=CALLED)
+        rescued = [job_of(row) for row in rows]
         for job in rescued:
             self._announce(job.run_at, now)
         return sorted(rescued, key=lambda job: (job.rank, job.id))

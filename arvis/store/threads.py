@@ -25,8 +25,8 @@ class SqlThreads:
     def names(self, conversation_id: str) -> list[str]:
         return [row["name"] for row in self._session.rows("thread_names", conversation_id=conversation_id)]
 
-    def drop(self, conversation_id: str, name: str | None = None) -> None:
-        self._session.execute("drop_thread", conversation_id=conversation_id, name=name)
+    def drop_all(self, conversation_id: str) -> None:
+        self._session.execute("drop_threads", conversation_id=conversation_id)
 
 
 class SqlAdditions:

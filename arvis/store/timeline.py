@@ -61,10 +61,7 @@ def timeline_of(rows: MessageRows) -> MessageTimeline:
 
 def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
     message = rows.message
-    yield _step(message["created_at"], "received", platform=message["platform"], user=message["user_name"])
-    if message["route"] is not None:
-        agent = rows.agent[0]["slug"] if rows.agent else None
-        yield _step(message["created_at"], "routed", reason=message["route"], agent=agent)
+    yield from _coming(rows)
     if message["status"] == MessageStatus.DROPPED:
         yield _step(message["created_at"], "dropped", reason=message["reason"])
     for job in rows.jobs:
@@ -86,6 +83,18 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
         at = delivery["settled_at"] or delivery["created_at"]
         details = {name: delivery[name] for name in ("part", "seq", "state", "platform_id", "error")}
         yield _step(at, "delivery", **details)
+
+
+def _coming(rows: MessageRows) -> Iterator[TimelineStep]:
+    """How it came here: from somebody, or written by an agent that nobody had asked."""
+    message, agent = rows.message, rows.agent[0]["slug"] if rows.agent else None
+    at, platform = message["created_at"], message["platform"]
+    if message["source"]:
+        yield _step(at, "posted", platform=platform, agent=agent, source=message["source"])
+        return
+    yield _step(at, "received", platform=platform, user=message["user_name"])
+    if message["route"] is not None:
+        yield _step(at, "routed", reason=message["route"], agent=agent)
 
 
 _CALL = (

@@ -27,7 +27,7 @@ from arvis.web.buckets import Buckets
 from arvis.web.endpoints import Call, answer
 from arvis.web.errors import failure_of
 from arvis.web.schemas import BOOLEAN, STRING, record
-from arvis.web.signatures import SECRET_HEADERS, Genuine, Headers, examine, headers_of
+from arvis.web.signatures import Genuine, Headers, examine, headers_of, may_be_shown
 
 #: Bytes of one call, seconds for it to come, and how many are looked at at once.
 MOST_BYTES = 1_048_576
@@ -120,7 +120,7 @@ async def _prompt(template: str, headers: Headers, body: bytes) -> str:
 
 
 def _filled(template: str, headers: Headers, body: bytes) -> str:
-    shown = {name: storable(", ".join(values)) for name, values in headers.items() if name not in SECRET_HEADERS}
+    shown = {name: storable(", ".join(values)) for name, values in headers.items() if may_be_shown(name)}
     return fill(template, {"payload": payload_of(body), "headers": shown})
 
 

@@ -27,6 +27,9 @@ _IDS = ("x-webhook-id", _DELIVERY, "idempotency-key")
 #: What a prompt may never show.
 SECRET_HEADERS = frozenset({_HUB, "x-hub-signature", _OWN, _STRIPE, "authorization", "proxy-authorization", "cookie"})
 
+#: And what other callers name so.
+_SECRET_NAME = re.compile(r"token|secret|signature|password|credential|authorization|cookie|api-?key")
+
 _FORM = re.compile(r"t=(?P<time>[1-9]\d{0,11})(?P<signatures>(,v\d=[0-9a-f]{64})+)", re.ASCII)
 _SIGNATURE = re.compile(r",v1=([0-9a-f]{64})", re.ASCII)
 _LONGEST_ID = 200
@@ -45,6 +48,11 @@ def headers_of(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     for name, value in pairs:
         found.setdefault(name.lower(), []).append(value)
     return found
+
+
+def may_be_shown(header: str) -> bool:
+    """`header` in small letters."""
+    return header not in SECRET_HEADERS and _SECRET_NAME.search(header) is None
 
 
 def examine(preset: Preset, secret: str, headers: Headers, body: bytes, now: int) -> Genuine | None:

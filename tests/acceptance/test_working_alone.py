@@ -27,7 +27,7 @@ AGENTS = [
     {"slug": "helper", "name": "Helper", "tools": ["schedule"]},
     {"slug": "gardener", "name": "Gardener", "graph": "general", "tools": ["update_project"], "channels": [GARDEN]},
 ]
-WORKED = "<AGENT_CONTINUE><STATUS_REPORT>The floor is dry.</STATUS_REPORT></AGENT_CONTINUE>"
+WORKED = Reply(("The floor is dry.",))
 READY = "The shed stands. <AGENT_DONE><KEY_RESULT>The shed stands.</KEY_RESULT></AGENT_DONE>"
 
 
@@ -103,11 +103,11 @@ async def ended(place: Place, schedule: str, number: int = 1) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
-async def sources(place: Place, channel: str) -> list[str]:
-    """What had the messages of a channel written."""
+async def messages(place: Place, channel: str) -> list[dict[str, Any]]:
+    """Those of a channel, the newest first."""
     talks = [talk for talk in await listed(place, "/api/conversations") if talk["channelId"] == channel]
     found = [await listed(place, f"/api/conversations/{talk['id']}/messages") for talk in talks]
-    return [message["source"] for messages in found for message in messages]
+    return [message for page in found for message in page]
 
 
 async def test_a_schedule_that_comes_too_often_is_refused_with_the_way_out(place: Place) -> None:
@@ -153,7 +153,9 @@ async def test_a_reminder_is_made_in_a_talk_and_comes_there(place: Place) -> Non
         assert (await ended(place, row["id"], 2))["status"] == "silent"
         assert await socket.nothing_more()
     assert [run["cause"] for run in await history(place, row["id"])] == ["manual", "manual"]
-    assert await sources(place, "desk") == [f"schedule:{row['id']}", "", ""]
+    post, *talk = await messages(place, "desk")
+    assert [post["source"], *(message["source"] for message in talk)] == [f"schedule:{row['id']}", "", ""]
+    assert f"posted by helper over web, for schedule:{row['id']}\n" in await arvis(place, "explain", post["id"])
 
 
 async def test_a_heartbeat_that_has_nothing_to_say_is_silent(place: Place) -> None:
@@ -163,7 +165,7 @@ async def test_a_heartbeat_that_has_nothing_to_say_is_silent(place: Place) -> No
     )  # fmt: skip
     await arvis(place, "schedules", "run", row["id"])
     assert (await ended(place, row["id"]))["status"] == "silent"
-    assert await sources(place, "yard") == []
+    assert await messages(place, "yard") == []
 
 
 async def test_a_script_says_a_number_and_no_model_is_asked(place: Place, prices: Prices) -> None:
@@ -187,7 +189,8 @@ async def test_a_script_says_a_number_and_no_model_is_asked(place: Place, prices
 
 async def test_a_heartbeat_works_on_its_project_over_two_cycles(place: Place) -> None:
     note = json.dumps({"project": "garden-shed", "note": "Laid the floor."})
-    place.model.script += [CallsTools((("update_project", note),)), Reply((WORKED,)), Reply((READY,))]
+    # Whoever says neither that it is done nor that it is not is asked once; then the cycle is over.
+    place.model.script += [CallsTools((("update_project", note),)), WORKED, WORKED, Reply((READY,))]
     beat = await made(
         place, "schedules", "create", "gardener", "@yearly", "--heartbeat", "--to", GARDEN, "--graph", "overlord",
         "--max-cycles", "2",
@@ -200,8 +203,9 @@ async def test_a_heartbeat_works_on_its_project_over_two_cycles(place: Place) ->
         await arvis(place, "schedules", "run", beat["id"])
         assert (await socket.until("message"))["content"] == "The shed stands."
     assert (await ended(place, beat["id"], 2))["status"] == "done"
+    assert [f"Cycle {number} of 2" in told(place, index) for number, index in ((1, 0), (1, 2), (2, 3))] == [True] * 3
     assert "A dry shed." in told(place, 0)
-    assert "The floor is dry." in told(place, -1)
+    assert "The floor is dry." in told(place, 3)
     assert "Laid the floor." in await arvis(place, "projects", "show", "garden-shed")
     _, gardener = await place.call("GET", "/api/agents/gardener")
     assert gardener["graph"] == "agent"

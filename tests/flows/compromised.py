@@ -287,8 +287,9 @@ class Stage:
         return received.message_id
 
     async def ask(self, who: str, agent: str, text: str, **more: Any) -> None:
-        """And wait for the answer, and whatever follows from it."""
-        await self.house.until_status(await self.say(who, agent, text, **more), MessageStatus.ANSWERED)
+        """And wait for the answer, and whatever follows from it; an agent that says that it is stuck waits for the person."""
+        message_id = await self.say(who, agent, text, **more)
+        await self.house.until_status(message_id, MessageStatus.ANSWERED, MessageStatus.WAITING)
         await self.house.until_idle()
 
     async def forget(self) -> None:

@@ -154,3 +154,20 @@ async def test_outcome_and_report_stand_in_the_timeline(house: House) -> None:
     notes = [step.data.get("status_note") for step in timeline.steps if step.step == "node"]
     assert [note for note in notes if note] == ["Half.", "whole"]
     assert "node" in steps_of(timeline)
+
+
+async def test_an_answer_that_was_said_on_the_way_leaves_no_gap_in_the_history(house: House) -> None:
+    house.provider.script += [CONTINUE.format("Working."), "Working."]
+    await house.ask("Do it")
+    await house.ask("And now?")
+    assert house.provider.prompts[-1] == ["user: Do it", "assistant: Working.", "user: And now?"]
+
+
+async def test_a_turn_that_is_stuck_again_and_again_comes_to_an_end(house: House) -> None:
+    house.provider.script += [BLOCKED.format(f"Why {number}?", "More") for number in range(45)]
+    messages = [await house.say("Do it")]
+    for _ in range(39):
+        await house.until_status(messages[-1].message_id, MessageStatus.WAITING)
+        messages.append(await house.say("Here"))
+    timeline = await house.until_status(messages[0].message_id, MessageStatus.ANSWERED)
+    assert timeline.reply == "Why 39?\n\nMore"

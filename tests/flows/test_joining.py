@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from arvis.agents.compacting_rows import enqueue
 from arvis.agents.joining import RESTART, STEER
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
@@ -14,7 +15,8 @@ from arvis.domain.taint import Label
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database
-from tests.flows.house import House, agent_with, open_house
+from tests.flows.house import HELPER, House, agent_with, open_house
+from tests.flows.media_kit import png
 from tests.flows.scripted import Held, asking, call
 
 BLOCKED = "<AGENT_BLOCKED><BLOCKER_REASON>{}</BLOCKER_REASON></AGENT_BLOCKED>"
@@ -37,9 +39,12 @@ async def look_while(house: House, text: str, **more: object) -> tuple[str, str]
 
 
 async def taint_of(house: House, message_id: str) -> set[str]:
-    def script(tx):  # type: ignore[no-untyped-def]
+    def script(tx: Transaction) -> set[str]:
         message = tx.messages.get(message_id)
-        return set(tx.executions.get(message.execution_id).state["taint"])
+        assert message is not None
+        execution = tx.executions.get(message.execution_id or "")
+        assert execution is not None
+        return set(execution.state["taint"])
 
     return await house.store.read(script)
 
@@ -50,6 +55,15 @@ async def test_a_file_that_came_on_the_way_taints_the_turn(database: Database) -
         _, second = await look_while(house, "this", uploads=[Upload("a.txt", "text/plain", b"words")])
         await house.until_status(second, MessageStatus.ANSWERED)
         assert Label.FILES in await taint_of(house, second)
+
+
+async def test_a_picture_that_came_on_the_way_is_seen(database: Database) -> None:
+    async with open_house(database, agents=agents(STEER)) as house:
+        house.provider.script += [asking(call(1, "look")), "A cat."]
+        _, second = await look_while(house, "What is this?", uploads=[Upload("cat.png", "image/png", png())])
+        await house.until_status(second, MessageStatus.ANSWERED)
+        seen = [image.name for turn in house.provider.asked[-1].turns for image in turn.images]
+        assert seen == ["cat.png"]
 
 
 async def test_suspicious_words_that_came_on_the_way_are_flagged(database: Database) -> None:
@@ -119,6 +133,7 @@ async def test_the_answers_of_a_person_join_no_task_of_another_agent(database: D
         wait = await house.until(asked)
         house.provider.script += [asking(call(2, "look")), "Tidied.", "Mine."]
         owner = await house.store.read(lambda tx: tx.principals.find("chat", "owner"))
+        assert owner is not None
         await house.operations.answer_wait(wait, WaitAnswer("approve"), owner)
         await looking.until_begun()
         own = await house.say("Hello", user="owner")
@@ -132,9 +147,10 @@ async def test_the_talk_stands_in_the_order_in_which_it_went(database: Database)
         _, second = await look_while(house, "to the left")
         await house.until_status(second, MessageStatus.ANSWERED)
 
-        def said(tx):  # type: ignore[no-untyped-def]
-            conversation = tx.messages.get(second).conversation_id
-            return [(each.role, each.content) for each in tx.messages.history(conversation, 10)]
+        def said(tx: Transaction) -> list[tuple[Role, str]]:
+            message = tx.messages.get(second)
+            assert message is not None
+            return [(each.role, each.content) for each in tx.messages.history(message.conversation_id or "", 10)]
 
         assert await house.store.read(said) == [
             (Role.USER, "Look"),
@@ -177,3 +193,19 @@ async def test_a_retry_by_hand_tells_what_was_said_on_the_way_once(house: House)
     await house.until_status(first.message_id, MessageStatus.ANSWERED)
     assert house.provider.prompts[-1] == ["user: Do it", "assistant: Half.", *house.provider.prompts[-1][2:]]
     assert str(house.provider.prompts[-1]).count("Half.") == 1
+
+
+async def test_a_message_that_waits_behind_a_compaction_is_no_part_of_it(house: House) -> None:
+    await house.ask("Hello")
+    await house.queue.stop(0)
+
+    def behind(tx: Transaction) -> None:
+        (talk,) = tx.conversations.in_place(house.message("x").address)
+        agent = tx.agents.get(HELPER.id)
+        assert agent is not None
+        assert enqueue(tx, talk, agent, house.clock.now())
+
+    await house.store.write(behind)
+    received = await house.say("Are you there?")
+    await house.restart()
+    assert (await house.until_status(received.message_id, MessageStatus.ANSWERED)).reply == "Re: Are you there?"

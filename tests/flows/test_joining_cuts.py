@@ -11,13 +11,14 @@ import pytest
 
 from arvis.agents.joining import RESTART, STEER
 from arvis.agents.turns import begin_turn
-from arvis.domain.executions import ExecutionStatus, WaitKind
+from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender, StoredMessage
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.store import Store, Transaction
-from tests.flows.engine_kit import Cut, Death, Scenario, deaths, say_nothing
+from tests.flows.engine_kit import Death, Scenario, deaths, say_nothing
 from tests.flows.scripted import asking, call
-from tests.flows.test_tool_cuts import HELPER, Errand, Model, TurnStage
+from tests.flows.test_tool_cuts import HELPER, Errand, Model
+from tests.flows.turn_kit import TurnStage, outlive
 
 BLOCKED = "<AGENT_BLOCKED><BLOCKER_REASON>Which way?</BLOCKER_REASON></AGENT_BLOCKED>"
 MORE = "to the left"
@@ -68,24 +69,13 @@ def _say(tx: Transaction, execution_id: str) -> None:
 
 async def play(store: Store, way: str, *cuts: Death, asks: bool = False) -> tuple[dict[str, Any], int]:
     """What is on record at the end, and how many writes the last process made."""
-    await store.write(_hire, way)
     errand = Errand(store)
-    stage = Talk(store=store, scenario=Scenario("joining", errand.graphs, [], {}, people=say_nothing))
+    scenario = Scenario("joining", errand.graphs, [], {}, people=say_nothing)
+    stage = Talk(store=store, scenario=scenario, agents=[replace(HELPER, on_new_message=way)])
     errand.model = Listener(stage, asks=asks)
-    await stage.begin()
-    for death in cuts:
-        with pytest.raises(Cut):
-            await stage.play(death)
-    writes = await stage.play()
-    execution = await stage.execution()
-    assert execution.status is ExecutionStatus.DONE
-    said = await store.read(_said, execution.id, execution.state["conversation"])
+    execution, writes = await outlive(stage, cuts)
+    said = await store.write(_said, execution.id, execution.state["conversation"])
     return {"reply": execution.result["content"], **said}, writes
-
-
-def _hire(tx: Transaction, way: str) -> None:
-    if tx.agents.get(HELPER.id) is None:
-        tx.agents.add(replace(HELPER, on_new_message=way), 0)
 
 
 def _said(tx: Transaction, execution_id: str, conversation_id: str) -> dict[str, Any]:

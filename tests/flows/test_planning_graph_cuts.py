@@ -3,6 +3,7 @@ must not be repeated is, and the model is asked at most once more than was neede
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from tests.flows.engine_kit import Death, Graphs, Scenario, World, deaths
 from tests.flows.planning_kit import PLANNER, REQUEST, PlanningModel, Play, brief, done, judged, prd, shown, verdict
 from tests.flows.scripted import Answer, ScriptedTools, asking, call
 from tests.flows.turn_kit import TurnStage, outlive, parts_with
+
+#: Of the one database of all cuts, where others have a helper.
+BUILDER = replace(PLANNER, id="agent-builder", slug="builder")
 
 
 def plan(request: RunRequest) -> Answer:
@@ -78,7 +82,7 @@ async def play(store: Store, path: str, *cuts: Death) -> tuple[Planned, dict[str
         return {"decision": "answer", "text": SKIP if _was_paid(wait, planned) else RUN_AGAIN}
 
     scenario = Scenario(path, planned.graphs, [], {}, people=honest)
-    stage = TurnStage(store=store, scenario=scenario, agents=[PLANNER], words=REQUEST)
+    stage = TurnStage(store=store, scenario=scenario, agents=[BUILDER], words=REQUEST)
     execution, writes = await outlive(stage, cuts)
     said = await store.read(lambda tx: [each.content for each in tx.messages.progress(stage.execution_id)])
     kept = ("plan", "prd", "brief", "rounds", "feedbacks", "stopped", "taint")

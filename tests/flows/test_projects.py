@@ -179,8 +179,8 @@ class Desk:
         return found
 
 
-async def test_an_agent_adds_a_line_and_sets_the_status(either_store: Store) -> None:
-    desk, store = Desk(either_store), either_store
+async def test_an_agent_adds_a_line_and_sets_the_status(store: Store) -> None:
+    desk = Desk(store)
     await desk.begin(shed())
     assert await desk.call(note="Found   two\nboards.", status="paused") == "Noted. The project shed is paused."
     found = await desk.project()

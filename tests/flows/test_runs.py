@@ -14,6 +14,7 @@ from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, MessageStatus, PrincipalRole
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.tools import Permit
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Graph
@@ -137,12 +138,12 @@ async def test_a_failed_run_is_written_down(database: Database) -> None:
 # -- children ----------------------------------------------------------------------------------------------
 
 
-def parent_graph() -> Graph:
+def parent_graph(taint: Taint = CLEAN) -> Graph:
     """Lets a child do the work and ends with what it heard."""
 
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
-            return Call("agent", child_state(context.state, Errand("Find it.", tools=["look", "rm"])))
+            return Call("agent", child_state(context.state, Errand("Find it.", tools=["look", "rm"], taint=taint)))
         found = child_end(context.answer)
         outcome = found.outcome or WorkOutcome.from_json({"status": "blocked", "reason": found.error})
         return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()})
@@ -276,3 +277,20 @@ async def test_who_waits_for_a_childs_question_is_told_so(database: Database) ->
         await house.say("yes", user="owner")
         await house.until_status(first.message_id, MessageStatus.ANSWERED)
         assert house.statuses(first.message_id)[:3] == ["running", "waiting", "running"]
+
+
+async def test_a_change_that_a_child_wants_is_asked_about_in_the_chat(database: Database) -> None:
+    agent = agent_with(graph="parent")
+    graphs = [parent_graph(frozenset({Label.TOOLS}))]
+    async with open_house(database, agents=[agent], graphs=graphs) as house:
+        sticky = "Kept. [MEMORY:sticky] Never sell. [/MEMORY]"
+        house.provider.script.append(sticky)
+        received = await house.say("Remember it")
+        await house.until_status(received.message_id, MessageStatus.ANSWERED)
+        assert any("wants to remember" in text for text in await house.until_sent(2))
+
+
+async def test_a_change_that_a_run_wants_is_asked_about_where_it_posts(house: House) -> None:
+    house.provider.script.append("[MEMORY:sticky] Never sell. [/MEMORY]")
+    await run(house, Errand("Read the news.", taint=frozenset({Label.TOOLS})))
+    assert any("wants to remember" in text for text in await house.until_sent(2))

@@ -1,8 +1,9 @@
-"""What becomes of a call of a web hook, on both databases: taken once, counted, forgotten after a week."""
+"""What becomes of a call of a web hook: taken once, counted, forgotten after a week."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -21,13 +22,13 @@ from arvis.domain.errors import Conflict, NotFound, Unavailable
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.webhooks import Preset, Webhook
 from arvis.ports.store import Store, Transaction
+from arvis.store.opening import Database
+from tests.conformance.databases import opened
 
 NOW = 1_800_000_000_000
 
 
 async def hook_in(store: Store) -> Webhook:
-    """One of its own: the databases of these tests are used again and again."""
-
     def make(tx: Transaction) -> Webhook:
         agent = Agent(id=tx.new_id(), slug=tx.new_id().lower(), name="Helper")
         tx.agents.add(agent, NOW)
@@ -43,6 +44,13 @@ async def hook_in(store: Store) -> Webhook:
 
 async def take(store: Store, hook: Webhook, call_id: str | None, now: int = NOW) -> TakenCall:
     return await store.write(take_call, HookCall(hook, call_id, "Look."), now)
+
+
+@pytest.fixture
+async def either_store(either_database: Database) -> AsyncIterator[Store]:
+    """With a database of its own: what the calls begin is left standing."""
+    async with opened(either_database) as store:
+        yield store
 
 
 async def test_a_call_is_taken_once_however_many_bring_it(either_store: Store) -> None:
@@ -65,51 +73,51 @@ async def test_calls_without_an_id_are_all_taken_and_stand_in_one_lane(either_st
     assert [(job.lane, job.position) for (job,) in jobs] == [(hook.source, number) for number in (1, 2, 3)]
 
 
-async def test_a_call_is_forgotten_after_a_week(either_store: Store) -> None:
-    hook = await hook_in(either_store)
-    first = await take(either_store, hook, "id:1")
+async def test_a_call_is_forgotten_after_a_week(store: Store) -> None:
+    hook = await hook_in(store)
+    first = await take(store, hook, "id:1")
 
     async def forget(now: int) -> None:
-        await either_store.write(lambda tx: tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, 500))
+        await store.write(lambda tx: tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, 500))
 
     await forget(NOW + KNOWN_CALLS_MS)
-    assert await take(either_store, hook, "id:1") == TakenCall(first.execution_id, repeated=True)
+    assert await take(store, hook, "id:1") == TakenCall(first.execution_id, repeated=True)
     await forget(NOW + KNOWN_CALLS_MS + 1)
-    assert not (await take(either_store, hook, "id:1")).repeated
+    assert not (await take(store, hook, "id:1")).repeated
 
 
-async def test_a_hook_that_changed_in_between_takes_nothing(either_store: Store) -> None:
-    hook = await hook_in(either_store)
+async def test_a_hook_that_changed_in_between_takes_nothing(store: Store) -> None:
+    hook = await hook_in(store)
     for changes in ({"enabled": False}, {"enabled": True, "secret": "another"}):
-        await either_store.write(change_webhook, hook.id, changes, NOW, by=None)
+        await store.write(change_webhook, hook.id, changes, NOW, by=None)
         with pytest.raises(NotFound):
-            await take(either_store, hook, "id:1")
+            await take(store, hook, "id:1")
     now_hook = replace(hook, secret="another")
-    assert not (await take(either_store, now_hook, "id:1")).repeated
-    await either_store.write(remove_webhook, hook.id)
+    assert not (await take(store, now_hook, "id:1")).repeated
+    await store.write(remove_webhook, hook.id)
     with pytest.raises(NotFound):
-        await take(either_store, now_hook, "id:1")
+        await take(store, now_hook, "id:1")
 
 
-async def test_a_path_is_taken_once(either_store: Store) -> None:
-    hook, other = await hook_in(either_store), await hook_in(either_store)
+async def test_a_path_is_taken_once(store: Store) -> None:
+    hook, other = await hook_in(store), await hook_in(store)
     with pytest.raises(Conflict):
-        await either_store.write(change_webhook, other.id, {"path": hook.path[1:]}, NOW, by=None)
+        await store.write(change_webhook, other.id, {"path": hook.path[1:]}, NOW, by=None)
 
 
-async def test_who_may_not_or_cannot_takes_nothing(either_store: Store) -> None:
-    hook = await hook_in(either_store)
+async def test_who_may_not_or_cannot_takes_nothing(store: Store) -> None:
+    hook = await hook_in(store)
 
     def block(tx: Transaction) -> None:
         person = tx.principals.seen("chat", tx.new_id(), "Eve", PrincipalRole.OPERATOR, NOW)
         tx.webhooks.update(replace(hook, principal_id=person.id))
         tx.principals.set_role(person.id, PrincipalRole.BLOCKED, NOW)
 
-    await either_store.write(change_webhook, hook.id, {"connector": ""}, NOW, by=None)
+    await store.write(change_webhook, hook.id, {"connector": ""}, NOW, by=None)
     with pytest.raises(Unavailable, match="posted by nobody"):
-        await take(either_store, hook, "id:1")
-    await either_store.write(block)
+        await take(store, hook, "id:1")
+    await store.write(block)
     with pytest.raises(NotFound):
-        await take(either_store, hook, "id:1")
-    await either_store.write(lambda tx: tx.webhooks.update(hook))
-    assert not (await take(either_store, hook, "id:1")).repeated
+        await take(store, hook, "id:1")
+    await store.write(lambda tx: tx.webhooks.update(hook))
+    assert not (await take(store, hook, "id:1")).repeated

@@ -108,8 +108,7 @@ async def outlive(stage: Stage, cuts: Sequence[Death]) -> tuple[Execution, int]:
 
 def _ask(tx: Transaction, agents: Sequence[Agent], words: str) -> str:
     for agent in agents:
-        if tx.agents.get(agent.id) is None:
-            tx.agents.add(agent, 0)
+        (tx.agents.add if tx.agents.get(agent.id) is None else tx.agents.update)(agent, 0)
     address = Address("chat", "main", tx.new_id())
     principal = tx.principals.seen("chat", "ann", "Ann", PrincipalRole.OWNER, 0)
     incoming = IncomingMessage(address=address, sender=Sender("ann", "Ann"), content=words, event_id="1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -122,3 +123,10 @@ def test_a_prompt_that_names_values_is_tainted_by_them() -> None:
 def test_what_is_no_json_is_a_failure(body: bytes) -> None:
     fetched = Fetched("https://example.com", 200, "application/json", None, body, truncated=False)
     assert read_answer(fetched).failure == "The answer is no JSON."
+
+
+@pytest.mark.parametrize("value", [{"x": ["y" * 50] * 16_000}, "y " * 450_000, " " * 900_000])
+def test_a_large_answer_that_is_named_again_and_again_takes_no_time(value: object) -> None:
+    begun = time.perf_counter()
+    assert len(render("{{a}}" * 800, {"a": value})) <= LONGEST_TEXT
+    assert time.perf_counter() - begun < 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from arvis.agents.planning.documents import (
@@ -15,6 +17,7 @@ from arvis.agents.planning.documents import (
     without_documents,
 )
 from arvis.agents.planning.graph import after_action, after_critic
+from arvis.agents.planning.output import Guard
 from arvis.agents.planning.verdicts import UNREADABLE, Verdict, read_verdict, said_before
 from arvis.domain.markup import find_tags
 
@@ -165,3 +168,23 @@ def test_complete_stopped_or_no_data_goes_to_output(value: str | None) -> None:
 )
 def test_routing_behind_the_action(value: str | None, node: str) -> None:
     assert after_action({}, value) == node
+
+
+@pytest.mark.parametrize("size", [1, 4, 7, 100_000])
+def test_a_stream_is_shown_up_to_where_a_document_begins(size: int) -> None:
+    text, shown = "Done: 1 < 2 <b> <FINAL_ <final_prd>secret <FINAL_PRD> more", list[tuple[int, str]]()
+    guard = Guard(lambda offset, piece: shown.append((offset, piece)))
+    for start in range(0, len(text), size):
+        guard.add(start, text[start : start + size])
+    assert "".join(piece for _, piece in shown) == "Done: 1 < 2 <b> <FINAL_ "
+    assert all(offset == sum(len(piece) for _, piece in shown[:at]) for at, (offset, _) in enumerate(shown))
+    guard.add(0, "Anew.")  # the next account begins again
+    assert shown[-1] == (0, "Anew.")
+
+
+def test_a_long_stream_in_small_pieces_takes_little_time() -> None:
+    guard = Guard(lambda _offset, _piece: None)
+    begun = time.perf_counter()
+    for start in range(0, 240_000, 4):
+        guard.add(start, "abc<")
+    assert time.perf_counter() - begun < 2

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from arvis.domain.webhooks import Preset
-from arvis.web.signatures import Genuine, examine, headers_of
+from arvis.web.signatures import Genuine, examine, headers_of, may_be_shown
 
 NOW = 1_800_000_000_000
 SECRET = "It's a Secret to Everybody"
@@ -153,3 +153,15 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return chance.choice(
         [data[:at] + fresh + data[at + 1 :], data[:at] + data[at + 1 :], data[:at] + fresh + data[at:]]
     )
+
+
+@pytest.mark.parametrize(
+    ("header", "shown"),
+    [
+        ("x-github-event", True), ("content-type", True), ("x-from", True), ("x-author", True), ("user-agent", True),
+        ("x-gitlab-token", False), ("x-api-key", False), ("x-slack-signature", False), ("set-cookie", False),
+        ("x-webhook-secret", False), ("proxy-authorization", False), ("stripe-signature", False),
+    ],
+)  # fmt: skip
+def test_what_is_named_after_a_secret_is_shown_to_no_model(header: str, shown: bool) -> None:
+    assert may_be_shown(header) is shown

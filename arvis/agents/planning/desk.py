@@ -8,7 +8,7 @@ from typing import Any
 from arvis.agents.planning.evidence import PART, Evidence, load_evidence
 from arvis.agents.planning.lanes import Lane, lane_of
 from arvis.agents.runs import GRAPH, Errand, child_state
-from arvis.domain.taint import Label
+from arvis.domain.taint import taint_in
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call
 from arvis.ports.store import Store
@@ -40,7 +40,7 @@ async def evidence_of(store: Store, context: NodeContext) -> Evidence:
 
 def tainted(state: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
     """The change of state by what the children read."""
-    return {"taint": sorted({*(Label(label) for label in state.get("taint", ())), *evidence.taint})}
+    return {"taint": sorted(taint_in(state) | evidence.taint)}
 
 
 def call_agent(context: NodeContext, part: str, errand: Errand, **changes: Any) -> Call:

@@ -59,7 +59,7 @@ class Drafted:
 def read_draft(reply: str) -> Drafted:
     """The last block that holds something wins. Without any block nothing is for people: it may be the PRD itself."""
     blocks = [found["inner"].strip() for found in _PRDS.finditer(reply)]
-    written = [unwrapped(block) for block in blocks if block]
+    written = [_unwrapped(block) for block in blocks if block]
     if not written:
         return Drafted("", f"There is no <{FINAL_PRD}> block with a plan in it.", "")
     prd = written[-1][:LONGEST_PRD]
@@ -90,14 +90,14 @@ def _tags(given: Any) -> list[str]:
 
 def read_brief(reply: str) -> str:
     """The last block that holds something, else the text from its heading on; empty when there is neither."""
-    blocks = [unwrapped(inner) for found in _BRIEFS.finditer(reply) if (inner := found["inner"].strip())]
+    blocks = [_unwrapped(inner) for found in _BRIEFS.finditer(reply) if (inner := found["inner"].strip())]
     if blocks:
         return blocks[-1][:LONGEST_BRIEF]
     heading = _HEADING.search(reply)
     return reply[heading.start() :].strip()[:LONGEST_BRIEF] if heading else ""
 
 
-def unwrapped(text: str) -> str:
+def _unwrapped(text: str) -> str:
     found = _WRAPPED.match(text)
     return found["inner"].strip() if found else text
 

@@ -16,7 +16,7 @@ from arvis.agents.planning.documents import harmless
 from arvis.agents.planning.lanes import clipped
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import Taint, taint_in
 from arvis.ports.store import Transaction
 
 #: The key of a child's state that says which node called it, and for which brief.
@@ -95,7 +95,7 @@ def load_evidence(tx: Transaction, execution: Execution) -> Evidence:
     children = [child for child in tx.executions.children_of(execution.id) if PART in child.state]
     return Evidence(
         works=tuple(_work(tx, child) for child in children),
-        taint=CLEAN.union(*({Label(label) for label in child.state.get("taint", ())} for child in children)),
+        taint=taint_in(*(child.state for child in children)),
         files=tuple(file for child in children for file in files_of(child.state)),
         waited_ms=sum(_waited(tx, child) for child in children),
     )

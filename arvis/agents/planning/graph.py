@@ -31,7 +31,7 @@ GRAPH = "planning"
 _MOST_STEPS = 1_000
 
 
-def planning_graph(parts: AgentParts, bounds: Bounds | None = None) -> Graph:
+def planning_graph(parts: AgentParts) -> Graph:
     """The compactor of its parts leads back to `PLAN_RETRIEVAL`. Its result is a `RunResult` as JSON with a `WorkOutcome`
     beside it, under `outcome`."""
     return Graph(
@@ -40,7 +40,7 @@ def planning_graph(parts: AgentParts, bounds: Bounds | None = None) -> Graph:
         nodes={
             "examine": InputNode(store=parts.store).examine,
             READ_FILES: FileNode(store=parts.store, rules=parts.files).read_files,
-            **_nodes(parts, bounds or Bounds()),
+            **_nodes(parts, Bounds()),
             **parts.compactor.nodes,
         },
         edges={

@@ -128,17 +128,23 @@ class Guard:
 
     def __init__(self, show: Callable[[int, str], None]) -> None:
         self._show = show
-        self._text = ""
+        self._rest = ""
         self._shown = 0
+        self._shut = False
 
     def add(self, offset: int, piece: str) -> None:
+        """What was shown is not looked at again."""
         if offset == 0:
-            self._text, self._shown = "", 0
-        self._text += piece
-        upto = _harmless_length(self._text)
-        if upto > self._shown:
-            self._show(self._shown, self._text[self._shown : upto])
-            self._shown = upto
+            self._rest, self._shown, self._shut = "", 0, False
+        if self._shut:
+            return
+        text = self._rest + piece
+        upto = _harmless_length(text)
+        if upto:
+            self._show(self._shown, text[:upto])
+            self._shown += upto
+        self._rest = text[upto:]
+        self._shut = _OPENING.match(self._rest) is not None
 
 
 def _harmless_length(text: str) -> int:

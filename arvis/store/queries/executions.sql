@@ -65,9 +65,9 @@ WHERE waits.execution_id = :execution_id
 ORDER BY executions.id;
 
 -- name: add_wait
-INSERT INTO waits (id, execution_id, cursor_id, kind, prompt, choices, subject, resumes, lane, asked_at, expires_at, approvers)
+INSERT INTO waits (id, execution_id, cursor_id, kind, prompt, choices, subject, resumes, lane, asked_at, expires_at)
 SELECT :id, executions.id, :cursor_id, :kind, :prompt, :choices, :subject, :resumes, executions.lane, CAST(:asked_at AS BIGINT),
-    CAST(:expires_at AS BIGINT), :approvers
+    CAST(:expires_at AS BIGINT)
 FROM executions WHERE executions.id = :execution_id;
 
 -- name: get_wait

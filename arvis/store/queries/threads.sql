@@ -10,8 +10,8 @@ ON CONFLICT (conversation_id, name) DO UPDATE SET data = excluded.data, updated_
 -- name: thread_names
 SELECT name FROM threads WHERE conversation_id = :conversation_id ORDER BY name LIMIT 1000;
 
--- name: drop_thread
-DELETE FROM threads WHERE conversation_id = :conversation_id AND (CAST(:name AS TEXT) IS NULL OR name = :name);
+-- name: drop_threads
+DELETE FROM threads WHERE conversation_id = :conversation_id;
 
 -- name: put_addition
 INSERT INTO additions (message_id, conversation_id, data) VALUES (:message_id, :conversation_id, :data)

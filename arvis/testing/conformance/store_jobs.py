@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import (
+    CALLED,
     CLASS_MS,
     Done,
     Failed,
@@ -137,6 +138,29 @@ class JobCases(RecordCases):
         assert not await store.write(settle, first, Done())
         assert await store.write(settle, second, Done())
         assert not await store.write(settle, second, Done())
+
+    async def test_what_waits_for_what_it_called_is_called_back_or_steps_aside(self, store: Store) -> None:
+        for _ in range(2):
+            added = await store.write(add, message())
+            await store.write(settle, await store.write(claim_one), Snooze(NOW + 60_000, CALLED))
+            assert await store.write(claim) == []
+            await store.write(lambda tx, job_id: tx.jobs.call_back(job_id, NOW), added.id)
+            again = await store.write(claim_one)
+            assert again.id == added.id
+            await store.write(settle, again, Snooze(NOW + 60_000, CALLED))
+            await store.write(lambda tx, job_id: tx.jobs.step_aside(job_id, NOW), added.id)
+            assert (await store.read(get, added.id)).status is JobStatus.DONE
+
+    async def test_work_that_was_called_back_and_died_steps_aside_no_more(self, store: Store) -> None:
+        added = await store.write(add, message())
+        for _ in range(2):
+            await store.write(settle, await store.write(claim_one), Snooze(NOW + 60_000, CALLED))
+            await store.write(lambda tx: tx.jobs.call_back(added.id, NOW))
+        for at in (NOW, NOW + 1):
+            await store.write(claim, now=at)
+            await store.write(rescue, at)
+        await store.write(lambda tx: tx.jobs.step_aside(added.id, NOW + 2))
+        assert (await store.read(get, added.id)).status is JobStatus.PENDING
 
     # -- settlements ---------------------------------------------------------------------------------------
 

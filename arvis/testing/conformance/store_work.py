@@ -106,9 +106,9 @@ class WorkCases(TransactionCases):
         assert [data for _, data in await store.read(lambda tx: tx.additions.of(conversation, 5))] == [
             {"content": ["x"]}
         ]
-        await store.write(lambda tx: tx.threads.drop(conversation, "agent:bob"))
+        await store.write(lambda tx: tx.threads.drop_all(conversation))
         await store.write(lambda tx: tx.additions.drop_all(conversation))
-        assert await store.read(lambda tx: tx.threads.names(conversation)) == ["plugin:time"]
+        assert await store.read(lambda tx: tx.threads.names(conversation)) == []
         assert await store.read(lambda tx: tx.additions.of(conversation, 5)) == []
 
     async def test_progress_takes_nothing_from_the_one_reply(self, store: Store) -> None:

@@ -19,6 +19,7 @@ const SUMMARY = {
 };
 const STEPS = {
   received: "Received",
+  posted: "Posted, and nobody had asked",
   routed: "Chose the agent",
   queued: "Put in the queue",
   started: "Work began",

@@ -9,6 +9,7 @@ from typing import Any
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
+    CALLED,
     CRASH_DELAYS,
     LONGEST_LEASE_MS,
     SUSPECT_ALONE_MS,
@@ -61,6 +62,7 @@ class ModelJob:
     finished_at: int | None = None
     merged_into: str | None = None
     told_to_wait: bool = False
+    called: bool = False
 
     @property
     def pool(self) -> Pool:
@@ -185,8 +187,9 @@ class JobModel:
             case Retry(run_at=run_at):
                 job.attempts += 1
                 self._rest(job, run_at, now)
-            case Snooze(run_at=run_at):
+            case Snooze(run_at=run_at, reason=reason):
                 self._rest(job, run_at, now)
+                job.called = reason == CALLED
             case HandedBack():
                 self._rest(job, now, now)
 
@@ -230,6 +233,16 @@ class JobModel:
         assert result == unbegun, "told to wait"
         if job is not None and unbegun:
             job.run_at, job.claimable, job.told_to_wait = run_at, False, run_at > job.made_at
+
+    def _see_call_back(self, job_id: str, now: int, *, result: None) -> None:
+        job = self.jobs[job_id]
+        if job.called and job.status == "pending" and not job.claimable:
+            job.run_at, job.claimable = now, True
+
+    def _see_step_aside(self, job_id: str, now: int, *, result: None) -> None:
+        job = self.jobs[job_id]
+        if job.called and job.status == "pending" and not job.claimable:
+            self._end(job, "done", now)
 
     def _see_requeue(self, job_id: str, now: int, *, result: Job | None) -> None:
         job = self.jobs.get(job_id)
@@ -293,7 +306,7 @@ class JobModel:
         job.claimable = lane[0] is job and job.run_at <= now
 
     def _rest(self, job: ModelJob, run_at: int, now: int) -> None:
-        job.status, job.owner, job.run_at, job.claimable = "pending", None, run_at, run_at <= now
+        job.status, job.owner, job.run_at, job.claimable, job.called = "pending", None, run_at, run_at <= now, False
 
     def _end(self, job: ModelJob, status: str, now: int) -> None:
         job.status, job.owner, job.claimable, job.finished_at = status, None, False, now
