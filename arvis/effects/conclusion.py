@@ -19,7 +19,7 @@ from arvis.agents.posting import post, unsilenced
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.domain.effects import EffectResult, Outcome
-from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus
+from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Taint, taint_in
@@ -134,13 +134,14 @@ class Conclusion:
         )
 
     def _wait(self, tx: Transaction, now: int, *, execution: Execution) -> None:
-        """For people, who are asked; or for what it called, and then it is at work all the same."""
-        waits = tx.waits.of_execution(execution.id)
-        if any(wait.answer is None and wait.kind in PERSONAL_WAITS for wait in waits):
+        """For people, who are asked; for time; or for what it called, and then it is at work all the same."""
+        open_ = {wait.kind for wait in tx.waits.of_execution(execution.id) if wait.answer is None}
+        if open_ & PERSONAL_WAITS:
             saying.ask(tx, execution, now)
             self.asked = tx.messages.of_turn(lifecycle.root_of(tx, execution).id)
         else:
-            tx.messages.mark_turn(execution.id, MessageStatus.RUNNING)
+            at_work = WaitKind.CHILD in open_
+            tx.messages.mark_turn(execution.id, MessageStatus.RUNNING if at_work else MessageStatus.WAITING)
 
     def _decide(self, tx: Transaction, now: int, *, execution: Execution) -> None:
         result = approvals.conclude(tx, execution, now, limits=self._limits, zone=self._zone)

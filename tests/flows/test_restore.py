@@ -23,6 +23,7 @@ from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held, said
 
 ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
+RUNNING = MessageStatus.RUNNING
 SOON, LATE = 60, 86_400
 KINDS = ("approval", "soon", "late", "caller", "child")
 
@@ -89,7 +90,7 @@ async def under_way(house: House, world: World) -> dict[str, str]:
     ids = {name: timeline.message.id for name, timeline in messages.items()}
     for kind in ("approval", "soon", "late", "caller"):
         ids[kind] = (await house.say(kind, channel=kind, assigned_agent=kind)).message_id
-        await house.until_status(ids[kind], WAITING)
+        await house.until_status(ids[kind], RUNNING if kind == "caller" else WAITING)
     await world.begun.wait()
     return ids
 
