@@ -89,7 +89,6 @@ class Scheduler:
         wake = asyncio.Event()
         ticker = Ticker(ring=wake.set)
         endings = [self._bus.subscribe(kind, lambda _: wake.set()) for kind in (SchedulesChanged, NoticesMissed)]
-        ticker.start()
         try:
             yield wake, ticker
         finally:
