@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 KILLS ?= 200
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
+UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
 
 .PHONY: run test check fix crash sweep hostile bench voice
 
@@ -21,10 +22,12 @@ check: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@[ "$$ARVIS_SKIP_UI" = 1 ] || { $(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm run --silent check; }
 
 fix: $(VENV)/.test
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+	@$(BIN)/python hatch_build.py --checks && cd arvis/web/ui && npm run --silent fix
 
 crash: $(VENV)/.test
 	@$(BIN)/python -m tests.crash $(or $(ARGS),--kills $(KILLS))
@@ -44,8 +47,8 @@ voice: $(VENV)/.run
 	@$(venv) && $(install) 'torch>=2.6,<2.14' numpy numba tqdm tiktoken more-itertools \
 	  && $(install) --no-deps 'openai-whisper>=20250625'
 
-$(VENV)/.run: $(SETUP)
-	@echo "Installing Arvis, about a minute the first time ..."
+$(VENV)/.run: $(SETUP) $(UI)
+	@echo "Installing Arvis and building its dashboard, about a minute the first time ..."
 	@$(venv) && $(install) -e .
 	@touch $@
 

@@ -5,16 +5,19 @@ Only notices cross: each is told once, may be lost, and is never answered. What 
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from arvis.domain.changes import TELLING, changes_of
 from arvis.domain.events import (
     AccountsChanged,
     AgentMoved,
     BotsChanged,
+    Changed,
     DeliveryAdded,
     Delta,
     Event,
@@ -23,6 +26,7 @@ from arvis.domain.events import (
     NoticesMissed,
     SchedulesChanged,
     SessionEnded,
+    SettingsChanged,
     StatusChanged,
     TypingRequested,
 )
@@ -39,12 +43,20 @@ CROSSING: Mapping[type[Any], Topic] = {
     AgentMoved: Topic.CHAT,
     GraphCompleted: Topic.CHAT,
     SessionEnded: Topic.CHAT,
+    Changed: Topic.CHAT,
     JobSettled: Topic.JOBS,
     AccountsChanged: Topic.JOBS,
     BotsChanged: Topic.JOBS,
+    SettingsChanged: Topic.JOBS,
     SchedulesChanged: Topic.JOBS,
 }
 _BY_NAME = {kind.__name__: kind for kind in CROSSING}
+
+#: What pages want to hear of and only those hear who run jobs, or nobody: it crosses as `Changed`.
+_TOLD_AS_CHANGES = [kind for kind in TELLING if CROSSING.get(kind) is not Topic.CHAT]
+#: Changes of so many seconds cross together; more than so many of one topic cross without their ids.
+_CHANGES_SECONDS = 0.2
+_MOST_IDS = 8
 
 #: A character is at most twelve bytes of JSON (two escapes of a surrogate pair); the rest is for the other fields.
 _PIECE = NOTICE_BYTES // 12 - 100
@@ -58,6 +70,8 @@ class Bridge:
         self._relay = relay
         self._topics = topics
         self._repeating = False
+        self._changes: dict[str, set[str | None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
     async def tell(self, event: Event) -> None:
         """Returns once the other processes were told; raises `StoreError` when they could not be."""
@@ -66,12 +80,14 @@ class Bridge:
     @contextmanager
     def passing_on(self) -> Iterator[None]:
         """Carry what this process publishes to the others, for the length of the block."""
-        endings = [self._bus.subscribe(kind, self._pass_on) for kind in CROSSING]
+        endings = [self._bus.subscribe(kind, self._pass_on) for kind in CROSSING if kind is not Changed]
+        endings += [self._bus.subscribe(kind, self._gather) for kind in (Changed, *_TOLD_AS_CHANGES)]
         try:
             yield
         finally:
             for end in endings:
                 end()
+            self._post_changes()
 
     async def run(self, up: Callable[[], None]) -> None:
         """Hear the others until cancelled. Raises `StoreError` when the connection breaks: start it again."""
@@ -87,6 +103,24 @@ class Bridge:
             return
         for piece in _pieces(event):
             self._relay.post(CROSSING[type(event)], encode(piece))
+
+    def _gather(self, event: Event) -> None:
+        """What changed crosses a little later: a busy moment is one notice for each topic."""
+        if self._repeating:
+            return
+        for change in changes_of(event):
+            self._changes.setdefault(change.topic, set()).add(change.id)
+        if self._changes and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_CHANGES_SECONDS, self._post_changes)
+
+    def _post_changes(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        changes, self._changes = self._changes, {}
+        for topic, ids in changes.items():
+            for id_ in [None] if None in ids or len(ids) > _MOST_IDS else ids:
+                self._relay.post(CROSSING[Changed], encode(Changed(topic, id_)))
 
     def _repeat(self, event: Event | None) -> None:
         if event is None:

@@ -17,7 +17,7 @@ from arvis.agents.owners import tell_of_dead_letter
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
-from arvis.domain.events import GraphCompleted, SchedulesChanged, StatusChanged
+from arvis.domain.events import Changed, GraphCompleted, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
@@ -76,6 +76,8 @@ class MessageFlow:
         self._publish(conclusion.asked, _status_after(execution))
         if conclusion.rescheduled:
             self._bus.publish(SchedulesChanged())
+        for topic in conclusion.changed:
+            self._bus.publish(Changed(topic))
         if conclusion.asked:
             self._bus.publish(completed(execution, conclusion.asked[-1]))
         return Settled()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arvis.agents import turns
-from arvis.agents.answers import APPROVERS, Approvers, answer_question
+from arvis.agents.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
+from arvis.agents.closing import close
+from arvis.agents.reasking import ask_anew
 from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, NotFound
-from arvis.domain.executions import ExecutionStatus
+from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import DeliveryState, Principal
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.operations import WaitAnswer
+from arvis.ports.operations import WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
@@ -33,6 +37,9 @@ class StoreOperations:
     async def retry_job(self, job_id: str) -> None:
         await self._store.write(_retry, job_id, self._clock.now())
 
+    async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
+        return await self._store.write(ask_anew, job_id, content, by, self._clock.now())
+
     async def cancel_job(self, job_id: str) -> None:
         turns.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
 
@@ -41,6 +48,13 @@ class StoreOperations:
 
     async def cancel_execution(self, execution_id: str) -> None:
         turns.announce_cancelled(self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now()))
+
+    async def close_conversation(self, conversation_id: str, by: Principal) -> None:
+        for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
+            turns.announce_cancelled(self._bus, turn)
+
+    async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
+        return await self._store.read(_rights, waits, by, self._approvers)
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:
         await self._store.write(_answer, wait_id, answer, by=by, approvers=self._approvers, now=self._clock.now())
@@ -106,6 +120,10 @@ def _answer(
     tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> None:
     answer_question(tx, wait_id, answer, by=by, approvers=approvers, now=now)
+
+
+def _rights(tx: Transaction, waits: Sequence[Wait], by: Principal, approvers: Approvers) -> list[WaitRights]:
+    return [WaitRights(asked_of(tx, wait, approvers), may_answer(tx, wait, by, approvers)) for wait in waits]
 
 
 def _job(tx: Transaction, job_id: str) -> Job:

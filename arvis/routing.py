@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, Binding, Permission
 from arvis.domain.messages import Address, IncomingMessage, Principal, PrincipalRole, Respond, Sender
 from arvis.ports.store import Transaction
@@ -66,11 +67,11 @@ class Place:
 
 
 class Router:
-    """The rules with their configuration. `owners` maps a platform to user ids with full rights."""
+    """The rules with their configuration: `rules` says how it is at the moment, `owners` maps a platform to user ids with
+    full rights."""
 
-    def __init__(self, *, fallback: str, conductor_channel: str | None, owners: Mapping[str, Collection[str]]) -> None:
-        self._fallback = fallback
-        self._conductor_channel = conductor_channel
+    def __init__(self, *, rules: Callable[[], Routing], owners: Mapping[str, Collection[str]]) -> None:
+        self._rules = rules
         self._owners = owners
 
     def route(self, tx: Transaction, message: IncomingMessage) -> Routed | Refused:
@@ -113,7 +114,7 @@ class Router:
         if may_be_called and (agent := mentioned(message.content, place.agents)):
             return agent, "mention"
         over_web = message.address.platform == WEB
-        if addressed and channel == self._conductor_channel and (place.conductor or not over_web):
+        if addressed and channel == self._rules().conductor_channel and (place.conductor or not over_web):
             return place.conductor, "conductor_channel" if place.conductor else "no_conductor"
         if over_web:
             return self._choose_web(message, place, role)
@@ -139,7 +140,7 @@ class Router:
         return agent, "web_default" if agent else "no_agent"
 
     def _fallback_agent(self, place: Place) -> Agent | None:
-        match self._fallback:
+        match self._rules().fallback:
             case "drop":
                 return None
             case "conductor":

@@ -18,6 +18,7 @@ PARTS = {
     "chromium": "install Chromium (Debian: apt-get install chromium fonts-dejavu-core)",
     "initdb": "install PostgreSQL's server (Debian: apt-get install postgresql)",
     "strace": "install strace (Debian: apt-get install strace)",
+    "node": "install Node.js 20.19 or newer with npm (Debian 12's own is too old)",
     "espeak-ng": "install eSpeak NG (Debian: apt-get install espeak-ng)",
     "ffmpeg": "install FFmpeg (Debian: apt-get install ffmpeg)",
     "whisper": "install Whisper (make voice)",

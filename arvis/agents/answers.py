@@ -41,6 +41,17 @@ def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers)
     return by.role in allowed or f"{by.platform}:{by.user_id}" in allowed
 
 
+def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
+    """Whose word counts, for people: names, roles in the plural, and `platform:user id`."""
+    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
+    named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
+    execution = tx.executions.get(wait.execution_id)
+    if wait.kind is WaitKind.USER and execution is not None:
+        person = tx.principals.get(execution.principal_id or "")
+        return [*([person.name] if person is not None else []), *named]
+    return named
+
+
 def answer_question(
     tx: Transaction, wait_id: str, answer: WaitAnswer, *, by: Principal, approvers: Approvers, now: int
 ) -> Wait:
@@ -54,8 +65,14 @@ def answer_question(
         raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
-        raise Conflict("This question is answered already", why=f"by {wait.answered_by or 'somebody else'}")
+        raise Conflict("This question is answered already", why=f"by {_answerer(tx, wait)}")
     return wait
+
+
+def _answerer(tx: Transaction, wait: Wait) -> str:
+    """The name of who was faster."""
+    person = tx.principals.get(wait.answered_by) if wait.answered_by is not None else None
+    return person.name if person is not None else wait.answered_by or "somebody else"
 
 
 def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:

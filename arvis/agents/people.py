@@ -63,13 +63,16 @@ def _vouched_for(person: Principal, role: PrincipalRole | None, paired: bool | N
 def _check(person: Principal, role: PrincipalRole | None, paired: bool | None, owners: Owners) -> None:
     if role_of(person, owners) is PrincipalRole.OWNER:
         raise Conflict(
-            f"{person.name} is an owner.", fix="Owners are changed under `owners` in config.yaml.", code="is_owner"
+            f"{person.name} is an owner.",
+            fix="Owners are changed under `owners` in config.yaml, users of the dashboard by their role.",
+            code="is_owner",
         )
     if role is not None and role not in GIVEN_ROLES:
         raise Unprocessable("Nobody is made an owner here.", fix="Name the person under `owners` in config.yaml.")
     if role is PrincipalRole.OPERATOR and person.platform == WEB:
         raise Unprocessable(
-            "Over the web the key says what somebody may do.", fix="Give them a key of the role operator."
+            "Over the web the login or key says what somebody may do.",
+            fix="Make them a user of the dashboard, or give them a key, of the role operator.",
         )
     if paired and (role or person.role) is PrincipalRole.BLOCKED:
         raise Unprocessable("Who is blocked cannot be paired.", fix="Make them a member first.")

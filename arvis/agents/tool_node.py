@@ -3,6 +3,7 @@ so, and made."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ from arvis.tools.registry import Registry
 APPROVE, REJECT, FEEDBACK = "approve", "reject", "feedback"
 
 TOO_LONG = "These arguments are too long for a person to read, and a person has to allow this call. Make them shorter."
+
+
+#: Of arguments and of an output, a timeline keeps so many characters.
+_NOTED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class ToolNode:
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         for index in _to_ask(planned, context):
             if (text := _question(planned[index], turn)) is not None:
-                return self._ask(context, text, verdicts, {"call": index, "hash": _hash(planned[index])})
+                return self._ask(context, text, verdicts, _asking(index, planned[index]))
             planned[index] = planned[index].refused(TOO_LONG)
         runner = CallRunner(
             context=context,
@@ -80,7 +85,10 @@ class ToolNode:
         )
         outputs = await runner.run(planned)
         context.keep_outcomes()
-        context.record(_note_tools, context.execution.id, planned, outputs, context.now())
+        told = [
+            _told(index, *each, runner.took, verdicts) for index, each in enumerate(zip(planned, outputs, strict=True))
+        ]
+        context.record(_note_tools, context.execution.id, told, context.now())
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
         files = [file for output in outputs for file in output.files]
@@ -161,6 +169,10 @@ def _on_record(context: NodeContext, index: int, planned: Sequence[Planned]) -> 
     return context.known(rounds.effect_name(index, planned[index].call)) is not None
 
 
+def _asking(index: int, planned: Planned) -> dict[str, Any]:
+    return {"call": index, "hash": _hash(planned), "risk": planned.tool.risk if planned.tool else None}
+
+
 def _hash(planned: Planned) -> str:
     return fingerprint(planned.call, planned.name)
 
@@ -169,11 +181,23 @@ def _after(planned: Planned, verdict: Mapping[str, Any] | None) -> Planned:
     return planned if verdict is None else tool_use.decided(planned, verdict)
 
 
-def _note_tools(
-    tx: Transaction, execution_id: str, planned: Sequence[Planned], outputs: Sequence[ToolOutput], now: int
-) -> None:
+def _told(
+    index: int, planned: Planned, output: ToolOutput, took: Mapping[int, int], verdicts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the timeline keeps of a call; `decision` is a person's word, where there was one."""
+    written = json.dumps(dict(planned.arguments), ensure_ascii=False)
+    return {
+        "tool": planned.name,
+        "failed": output.failed,
+        "arguments": tool_use.cut(written, _NOTED),
+        "output": "(not shown)" if output.sealed else tool_use.cut(output.content, _NOTED),
+        "durationMs": took.get(index),
+        "decision": verdicts.get(str(index), {}).get("decision"),
+    }
+
+
+def _note_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
     """A line in the timeline for each call."""
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
-    for each, output in zip(planned, outputs, strict=True):
-        said = "(not shown)" if output.sealed else output.content[:200]
-        tx.timeline.note(asked, "tool", {"tool": each.name, "failed": output.failed, "output": said}, now)
+    for each in told:
+        tx.timeline.note(asked, "tool", each, now)

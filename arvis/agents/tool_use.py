@@ -152,6 +152,8 @@ class CallRunner:
         self._caller = caller
         self._seal = seal
         self._timeout = timeout
+        #: How long each call took (ms), by its number; none for what was not made, or was on record.
+        self.took: dict[int, int] = {}
 
     async def run(self, planned: Sequence[Planned]) -> list[ToolOutput]:
         """Make what may be made, and put together what the model is told, in the order of the calls. What must not be
@@ -175,7 +177,10 @@ class CallRunner:
 
     async def _remembered(self, index: int, planned: Planned) -> ToolOutput:
         async def call() -> dict[str, Any]:
-            return (await self._call(index, planned)).to_json()
+            began = self._context.now()
+            output = await self._call(index, planned)
+            self.took[index] = max(0, self._context.now() - began)
+            return output.to_json()
 
         name = effect_name(index, planned.call)
         repeatable = planned.tool is None or planned.tool.repeatable

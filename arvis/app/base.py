@@ -28,6 +28,7 @@ from arvis.process.disk import DiskWatch, disk_space
 from arvis.process.ids import IdMaker
 from arvis.process.lock import DataFolder
 from arvis.runner.book import AccountBook
+from arvis.settings import SettingsDesk
 from arvis.skills.shelf import SkillShelf
 from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.emergency import Emergency
@@ -39,7 +40,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What everything else is built on, and what outlives every role."""
+    """What everything else is built on, and what outlives every role. `config` is that of the start, with what was set in
+    the product; what acts at once is asked of `settings`."""
 
     config: Config
     folder: DataFolder
@@ -54,6 +56,7 @@ class Base:
     secrets: SecretBox
     accounts: AccountBook
     skills: SkillShelf
+    settings: SettingsDesk
 
 
 @asynccontextmanager
@@ -82,14 +85,16 @@ async def open_base(
         if applied:
             log.info("migrated", migrations=applied)
         await store.write(_seed_agents, config, clock.now())
+        settings = SettingsDesk(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
+        config = await settings.begin()
         accounts = AccountBook(configured=config.accounts, store=store, secrets=box)
         await accounts.learn()
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
-            backups = BackupKeeper(database=database, every=config.backup.every, clock=clock)
+            backups = BackupKeeper(database=database_of(config), every=config.backup.every, clock=clock)
             skills = SkillShelf(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
-                config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts, skills
+                config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts, skills, settings
             )
 
 

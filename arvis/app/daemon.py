@@ -51,6 +51,7 @@ async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock 
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
         base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
+        config = base.config
         # What turns need to end is opened before the roles, and so is closed after their drain.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts, folder=folder.path))

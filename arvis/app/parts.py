@@ -14,7 +14,9 @@ from arvis.agents.tool_node import ToolRules
 from arvis.app.base import Base
 from arvis.app.bots import Bots
 from arvis.app.bounds import reply_limits
+from arvis.app.choices import InstalledChoices
 from arvis.app.code import build_workbench
+from arvis.app.doctor import Doctor
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
@@ -24,6 +26,7 @@ from arvis.config import Config
 from arvis.conversations.counting import ModelCounting
 from arvis.conversations.vision import sees
 from arvis.domain.messages import Address
+from arvis.domain.money import SpendingLimits
 from arvis.graph.engine import Engine
 from arvis.inbox import Door, InboxRules
 from arvis.media import MediaReader
@@ -33,6 +36,7 @@ from arvis.ports.connector import FetchError, FetchesFiles
 from arvis.ports.inbox import Inbox
 from arvis.ports.provider import Providers
 from arvis.process.chance import RandomBits
+from arvis.process.passwords import Argon2Passwords
 from arvis.process.programs import GuardedPrograms
 from arvis.process.roles import RoleState, Supervisor
 from arvis.queue.patience import PatientStore
@@ -44,6 +48,7 @@ from arvis.runner.purse import Purse
 from arvis.skills import Skill
 from arvis.skills.importing import Importer
 from arvis.speech import Rules, known_thoughts
+from arvis.web.house import House
 from arvis.web.server import WebServer
 from arvis.web.surroundings import Surroundings
 
@@ -56,12 +61,11 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         clock=base.clock,
         new_id=base.new_id,
         random=random.random,
-        prices=Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()}),
+        prices=_prices(config),
         counting=ModelCounting(windows=config.windows),
         sees=lambda provider, model: sees(provider, model, config.vision),
     )
-    limits = config.budgets.limits(config.scheduler.timezone)
-    purse = Purse(store=base.store, limits=limits, clock=base.clock)
+    purse = Purse(store=base.store, limits=partial(_spending_limits, base), clock=base.clock)
     graphs = GraphParts(
         store=base.store,
         runner=runner,
@@ -94,6 +98,12 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
     )
 
 
+def _spending_limits(base: Base) -> SpendingLimits:
+    """As they are set at this moment."""
+    config = base.settings.current()
+    return config.budgets.limits(config.scheduler.timezone)
+
+
 def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -> FileRules:
     async def fetch(address: Address, source: str, most: int) -> bytes:
         connector = fleet.connector_of(address)
@@ -110,8 +120,7 @@ def build_inbox(base: Base, tools: Toolbox) -> Door:
     """Where every connector of this process brings what happens on its platform."""
     config = base.config
     router = Router(
-        fallback=config.routing.fallback,
-        conductor_channel=config.routing.conductor_channel,
+        rules=lambda: base.settings.current().routing,
         owners={platform: frozenset(ids) for platform, ids in config.owners.items()},
     )
     rules = InboxRules(
@@ -132,7 +141,7 @@ def build_inbox(base: Base, tools: Toolbox) -> Door:
 
 
 async def _current_skills(base: Base) -> Collection[Skill]:
-    return (await base.skills.current()).skills.values()
+    return (await base.skills.current()).active
 
 
 def build_web(
@@ -151,6 +160,7 @@ def build_web(
         config=config.web,
         limits=config.limits,
         zone=config.scheduler.timezone,
+        spending=partial(_spending_limits, base),
         owners=tuple(config.owners.get("web", ())),
         all_owners=config.owners,
         daemon_key=base.folder.api_key,
@@ -167,6 +177,7 @@ def build_web(
         bots=bots.desk,
         bot_connector=bots.fleet.connector,
         secrets=base.secrets,
+        passwords=Argon2Passwords(),
         store=base.store,
         connector=bots.rooms,
         bus=base.bus,
@@ -176,10 +187,27 @@ def build_web(
         bot_health=keeper.health,
         room=lambda: not base.disk.low,
         skills=importer,
+        house=_house(base, tools),
         speech=_speech_rules(config),
         thoughts=known_thoughts(config.speech.buffer.languages),
     )
     return WebServer(around=around)
+
+
+def _house(base: Base, tools: Toolbox) -> House:
+    choices = InstalledChoices(
+        registry=tools.rules.registry,
+        permit=tools.rules.permit,
+        prices=_prices(base.config),
+        accounts=lambda: base.accounts.usable,
+        config=base.settings.current,
+    )
+    doctor = Doctor(config=base.config, folder=base.folder.path, programs=GuardedPrograms())
+    return House(settings=base.settings, logs=base.folder.logs, examine=doctor, choices=choices)
+
+
+def _prices(config: Config) -> Prices:
+    return Prices(own={model: Price(**entry.model_dump()) for model, entry in config.prices.items()})
 
 
 def _account_desk(base: Base, providers: Providers) -> AccountDesk:

@@ -12,6 +12,7 @@ from arvis.app.base import Base
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
 from arvis.app.parts import build_flow, build_inbox, build_web
 from arvis.app.speech import Speech
+from arvis.app.telemetry import told
 from arvis.app.tools import Toolbox
 from arvis.delivery import Deliverer, Lateness, Presence
 from arvis.domain.events import JobSettled
@@ -23,6 +24,7 @@ from arvis.ports.provider import Providers
 from arvis.process.leases import Holding, RoleKeeper
 from arvis.process.lock import DataFolder, leave_address
 from arvis.process.roles import Role, Supervisor
+from arvis.queue.noticed import Noticed
 from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
@@ -57,6 +59,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         web = build_web(base, door, outside.providers, outside.tools, bots=bots, keeper=keeper, supervisor=supervisor)
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
+        await supervisor.start(Role("settings", base.settings.follow, required=False))
         if "workers" in config.roles:
             # Alone, whoever changes an account learns of it by itself.
             await supervisor.start(Role("accounts", lambda up: base.accounts.follow(base.bus, up), required=False))
@@ -64,7 +67,7 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
         presence = Presence(store=base.store, bus=base.bus, connector_of=bots.fleet.connector_of, clock=base.clock)
         # Started before the workers, and so stopped after their drain, which still shows what it does.
         await supervisor.start(Role("presence", presence.run, required=False))
-        handlers = _handlers(base, flow, outside.tools)
+        handlers = await told(base, _handlers(base, flow, outside.tools), supervisor)
         await supervisor.start(Role("workers", lambda up: _work(base, handlers, bots, presence, up)))
     if "scheduler" in config.roles:
         await supervisor.start(Role("scheduler", lambda up: _keep_house(base, up)))
@@ -104,7 +107,10 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         store=base.store,
         clock=base.clock,
         policy=RetryPolicy(settings.max_attempts, int(settings.retry_unit_seconds * 1000), random.random),
-        handlers={**handlers, JobKind.DELIVER: deliverer},
+        handlers={
+            **{kind: Noticed(handler=each, bus=base.bus) for kind, each in handlers.items()},
+            JobKind.DELIVER: deliverer,
+        },
         expire=lifecycle.expire,
         workers=settings.workers,
         delivery_workers=settings.delivery_workers,

@@ -57,7 +57,7 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             sources.append(await stack.enter_async_context(mcp.open_servers(config.mcp.servers, clock=base.clock)))
         rules = ToolRules(
             registry=Registry(sources=sources),
-            permit=Policy(rules=config.approvals.policy).permit,
+            permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
             sessions=base.folder.path / "sessions",
             secrets=base.secrets,
             timezone=config.scheduler.timezone,

@@ -105,6 +105,16 @@ class BotDesk:
         """Ask the platform whether everything is set up as the bot needs it; whatever comes of it is an answer."""
         return await examine(self.spec(platform, name), self._maker)
 
+    async def check_new(self, platform: str, name: str, given: BotChanges) -> Sequence[Finding]:
+        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        settings, secrets = _merged({}, given.settings), _merged({}, given.secrets)
+        _refuse_plain_secrets(settings)
+        spec = BotSpec(platform, name, {**settings, **secrets}, source=Source.PRODUCT)
+        # What is sealed is known to the filter of the logs.
+        await asyncio.to_thread(seal_all, self._secrets, secrets)
+        await self._try(spec)
+        return await examine(spec, self._maker)
+
     async def _changed(self, bot: StoredBot, changes: BotChanges) -> StoredBot:
         before = json.loads(bot.settings)
         settings, secrets = _merged(before, changes.settings), await self._secrets_of(bot, changes)

@@ -15,9 +15,9 @@ from arvis.cli.api import PATIENCE, Api, connect
 from arvis.cli.failures import FAILED, report
 from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import print_json
-from arvis.cli.reasons import why_not
 from arvis.cli.streaming import show_while_written
 from arvis.domain.errors import ArvisError, DaemonUnreachable
+from arvis.domain.explanation import why_not
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
 #: Seconds that one request waits for an answer; then it is asked again.

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from arvis.cli.api import Api, connect
-from arvis.cli.narrative import story, verdict
+from arvis.cli.narrative import story
 from arvis.cli.options import json_option, place_options
 from arvis.cli.printing import plain, print_json
 from arvis.domain.errors import NotFound
@@ -24,7 +24,7 @@ def explain(*, message_id: str | None, as_json: bool, config: Path | None, data:
     if as_json:
         print_json(timeline)
     else:
-        print(plain("\n".join([verdict(timeline), "", *story(timeline)])))
+        print(plain("\n".join([timeline["explanation"], "", *story(timeline)])))
 
 
 def _timeline(api: Api, given: str | None) -> Any:

@@ -12,11 +12,13 @@ from arvis.cli.printing import print_json
 
 
 @click.command()
+@click.option("--user", metavar="ID", help="Whom the link lets in (default: the first user, owner).")
 @json_option
 @place_options
-def login(*, as_json: bool, config: Path | None, data: Path | None) -> None:
+def login(*, user: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Print a link that logs in to the page once, within ten minutes."""
-    code = connect(config, data).post("api", "auth", "codes")
+    api = connect(config, data)
+    code = api.post("api", "auth", "codes") if user is None else api.post("api", "users", user, "link")
     if as_json:
         print_json(code)
     else:

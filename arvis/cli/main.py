@@ -45,6 +45,7 @@ COMMANDS = {
     "clients": Command("clients", "List clients, show and add them, charge them and enter their payments."),
     "explain": Command("explain", "Tell why a message was answered as it was, or why not."),
     "login": Command("login", "Print a new one-time link to the page."),
+    "password": Command("password", "Set the password of a user of the page."),
     "mcp": Command("mcp", "Be a server of the Model Context Protocol for a program on this machine."),
     "doctor": Command("doctor", "Check that everything is in order, with or without a running daemon."),
     "backup": Command("backup", "Make a backup of everything, with or without a running daemon."),

@@ -5,33 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from arvis.cli.reasons import why_not
-from arvis.domain.reasons import CHOSEN, in_words
+from arvis.domain.explanation import duration
+from arvis.domain.reasons import in_words
 
 Json = Mapping[str, Any]
 
-_MS = 1000
-_MINUTE = 60
 _MICROS = 1_000_000
-
-
-def verdict(timeline: Json) -> str:
-    """Why this answer, or why none, in one sentence."""
-    agent = timeline["agent"] or "an agent"
-    why = why_not(timeline)
-    match timeline["status"]:
-        case "answered":
-            return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}."
-        case "dropped":
-            return f"Not answered: {why or 'no reason is known'}."
-        case "failed" | "cancelled" | "expired" as status:
-            return f"Not answered ({status}): {why or 'no reason is known'}."
-        case "waiting":
-            return "Not answered yet: a person has to decide first (`arvis waits list`)."
-        case "running":
-            return f"Not answered yet: {agent} is at work on it."
-        case _:
-            return f"Not answered yet: it waits in the queue for {agent}{_again(timeline)}."
 
 
 def story(timeline: Json) -> Iterator[str]:
@@ -49,32 +28,6 @@ def story(timeline: Json) -> Iterator[str]:
         yield f"\nThe answer: {timeline['reply']}"
     if len(timeline["answers"]) > 1:
         yield f"One answer for {len(timeline['answers'])} messages: {', '.join(timeline['answers'])}."
-
-
-def duration(ms: int) -> str:
-    """`0.123 s` below a minute, else hours, minutes and seconds."""
-    if abs(ms) < _MINUTE * _MS:
-        return f"{ms / _MS:.3f} s"
-    minutes, seconds = divmod(round(ms / _MS), _MINUTE)
-    hours, minutes = divmod(minutes, _MINUTE)
-    return f"{hours}:{minutes:02}:{seconds:02}"
-
-
-def _after(timeline: Json, name: str) -> str:
-    at = next((step["at"] for step in reversed(timeline["steps"]) if step["step"] == name), None)
-    return "" if at is None else f" after {duration(at - timeline['createdAt'])}"
-
-
-def _because(timeline: Json) -> str:
-    """The rule that chose the agent."""
-    code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
-    return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
-
-
-def _again(timeline: Json) -> str:
-    """When the queue tries next, if it waits for a time."""
-    delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
-    return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""
 
 
 def _told(step: Json, start: int) -> str:

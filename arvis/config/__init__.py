@@ -5,7 +5,7 @@ resolved at import time, and no secret shows in a repr.
 """
 
 from arvis.config.availability import ineffective_keys
-from arvis.config.loading import DEFAULT_FILE, load, unset_variables
+from arvis.config.loading import DEFAULT_FILE, load, look, unset_variables
 from arvis.config.mcp import Mcp, McpServer
 from arvis.config.schema import ALL_ROLES, Config, ConnectorEntry
 from arvis.config.sections import (
@@ -52,5 +52,6 @@ __all__ = [
     "ineffective_keys",
     "is_loopback",
     "load",
+    "look",
     "unset_variables",
 ]

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from arvis.config.schema import Config
 
 _SECTIONS = ("language",)
-_KEYS = (("web", "password"),)
 
 
 def ineffective_keys(config: Config) -> tuple[str, ...]:
@@ -21,7 +20,3 @@ def ineffective_keys(config: Config) -> tuple[str, ...]:
 def _ineffective(config: Config) -> Iterator[str]:
     fields = type(config).model_fields
     yield from (name for name in _SECTIONS if getattr(config, name) != fields[name].get_default())
-    for section, key in _KEYS:
-        value = getattr(config, section)
-        if getattr(value, key) != type(value).model_fields[key].get_default():
-            yield f"{section}.{key}"

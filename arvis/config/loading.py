@@ -6,7 +6,9 @@ Nothing here asks the process for its environment; whoever calls hands it in.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,13 @@ def load(config_file: Path | None, data_dir: Path | None, environ: Mapping[str, 
     return _Loader(file=_file_in_use(config_file), environ=environ).load(data_dir)
 
 
+def look(config: Config, environ: Mapping[str, str], changes: Mapping[str, Any]) -> Loaded:
+    """What the next start would make of the file as it is now, the environment and the `changes` of the product, which by
+    dotted key stand over the file and below the environment. Raises `ConfigError`."""
+    loader = _Loader(file=config.config_file, environ=environ, changes=changes)
+    return Loaded(loader.load(config.data_dir), loader.origin)
+
+
 def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tuple[str, ...]:
     """The names that the file refers to as `env:NAME` and `environ` does not set: who asks may have another environment
     than the daemon. Raises `ConfigError` when the file cannot be read."""
@@ -49,11 +58,37 @@ def unset_variables(config_file: Path | None, environ: Mapping[str, str]) -> tup
     return tuple(name for name in names if not environ.get(name))
 
 
+class OriginKind(StrEnum):
+    DEFAULT = "default"
+    FILE = "file"
+    PRODUCT = "product"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from; `place` is the file with its line, or the variable ("" where there is no more to say)."""
+
+    kind: OriginKind
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration, and of each key where it comes from."""
+
+    config: Config
+    origin: Callable[[KeyPath], Origin]
+
+
 class _Loader:
     """One pass of `load`; knows where each key was written."""
 
-    def __init__(self, *, file: Path | None, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, file: Path | None, environ: Mapping[str, str], changes: Mapping[str, Any] | None = None
+    ) -> None:
         self._file = file
+        self._changes: dict[KeyPath, Any] = {tuple(key.split(".")): value for key, value in (changes or {}).items()}
         self._environ = environ
         self._document = _read(file) if file is not None else Document("")
         self._overrides = Overrides(environ)
@@ -72,7 +107,8 @@ class _Loader:
         )
 
     def _parse(self) -> ConfigFile:
-        values = self._overrides.over(_without_empty_sections(self._document.values))
+        values = _laid_over(_without_empty_sections(self._document.values), self._changes)
+        values = self._overrides.over(values)
         problems = [*self._document.problems, *self._overrides.problems]
         try:
             parsed = ConfigFile.model_validate(values, context=self._secrets)
@@ -95,10 +131,21 @@ class _Loader:
         variable = self._overrides.variable_of(path)
         if variable is not None:
             return f"environment variable {variable}"
+        if any(path[: len(changed)] == changed for changed in self._changes):
+            return "the settings of the dashboard"
         if self._file is None:
             return "the built-in defaults"
         line = self._document.line_of(path)
         return f"{self._file}, line {line}" if line is not None else str(self._file)
+
+    def origin(self, path: KeyPath) -> Origin:
+        if (variable := self._overrides.variable_of(path)) is not None:
+            return Origin(OriginKind.ENVIRONMENT, variable)
+        if path in self._changes:
+            return Origin(OriginKind.PRODUCT)
+        if (line := self._document.lines.get(path)) is not None:
+            return Origin(OriginKind.FILE, f"{self._file}, line {line}")
+        return Origin(OriginKind.DEFAULT)
 
     def _data_dir(self, given: Path | None, parsed: ConfigFile) -> Path:
         from_environment = self._environ.get("ARVIS_DATA_DIR")
@@ -188,6 +235,16 @@ def _read(file: Path) -> Document:
 def _without_empty_sections(values: Mapping[str, Any]) -> dict[str, Any]:
     """A section whose lines are all comments reads as null; it means its defaults."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _laid_over(values: Mapping[str, Any], changes: Mapping[KeyPath, Any]) -> dict[str, Any]:
+    """`values` with single keys replaced; what is in their way and no mapping is left to complain about."""
+    merged = dict(values)
+    for (name, *rest), value in changes.items():
+        under = merged.get(str(name))
+        below = under if isinstance(under, dict) else {}
+        merged[str(name)] = _laid_over(below, {tuple(rest): value}) if rest else value
+    return merged
 
 
 def _cross_checks(config: ConfigFile) -> Iterator[Problem]:

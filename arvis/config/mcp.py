@@ -34,7 +34,7 @@ def _has_program(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-def _web_address(value: str) -> str:
+def web_address(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise Refused("must be an address that starts with http:// or https://")
     return value
@@ -49,7 +49,7 @@ def _variables(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
     return value
 
 
-def _header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+def header_lines(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name, text in value.items():
         if not _HEADER.fullmatch(name):
             raise Refused(f"names {name!r}, which is no name of a header")
@@ -65,9 +65,9 @@ class McpServer(Section):
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=r"^[a-z0-9_-]+$")]
     command: Annotated[tuple[str, ...], BeforeValidator(_command), AfterValidator(_has_program)] | None = None
-    url: Annotated[Url, AfterValidator(_web_address)] | None = None
+    url: Annotated[Url, AfterValidator(web_address)] | None = None
     env: Annotated[dict[str, SecretText], AfterValidator(_variables)] = Field(default_factory=dict)
-    headers: Annotated[dict[str, SecretText], AfterValidator(_header_lines)] = Field(default_factory=dict)
+    headers: Annotated[dict[str, SecretText], AfterValidator(header_lines)] = Field(default_factory=dict)
     tools: TextList = ()
     risk: Risk = Risk.WRITE
     trust_annotations: bool = False

@@ -31,6 +31,7 @@ from arvis.config.sections import (
     Tools,
     Web,
 )
+from arvis.config.telemetry import Telemetry
 from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.messages import Address
 from arvis.domain.runs import Account
@@ -98,6 +99,7 @@ class Common(Section):
     windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
     vision: Annotated[dict[Name, bool], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
+    telemetry: Telemetry = Telemetry()
 
 
 class ConfigFile(Common):
@@ -170,5 +172,6 @@ class Config(Common):
         yield from (account.api_key for account in self.accounts if account.api_key)
         for server in self.mcp.servers:
             yield from server.secrets()
+        yield from self.telemetry.secrets()
         for connector in self.connectors:
             yield from connector.secrets

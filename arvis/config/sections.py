@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from arvis.config.values import (
     Amount,
@@ -22,6 +22,7 @@ from arvis.config.values import (
     Timezone,
     Url,
     Whole,
+    at_least,
 )
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent, Binding, Permission
@@ -53,12 +54,15 @@ def _bare_keys(value: object) -> object:
 
 
 class Web(Section):
-    """The one port. Port 0 takes a free one."""
+    """The one port. Port 0 takes a free one. `password` is the first user's as long as none was set in the product;
+    logins end after `session_idle` ms without use, and `session_life` ms after their begin."""
 
     host: Annotated[str, Field(min_length=1, max_length=255)] = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 5070
     api_keys: Annotated[tuple[Annotated[ApiKey, BeforeValidator(_bare_key)], ...], BeforeValidator(_bare_keys)] = ()
     password: SecretText | None = None
+    session_idle: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
+    session_life: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
     allowed_hosts: TextList = ()
     public_url: Url | None = None
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, WithJsonSchema
 
 from arvis.domain.agent_rules import SLUG, is_timezone
 
@@ -103,6 +103,24 @@ def _milliseconds(value: object) -> int:
     return int(match[1]) * _UNIT_MS[match[2]]
 
 
+def duration_text(milliseconds: int) -> str:
+    """As it would be written, in the largest unit that fits."""
+    unit = next((unit for unit in reversed(_UNIT_MS) if milliseconds % _UNIT_MS[unit] == 0), "s")
+    return f"{milliseconds // _UNIT_MS[unit]}{unit}"
+
+
+def at_least(duration: str) -> Callable[[int], int]:
+    """A check that a duration is not shorter than this one, such as `30m`."""
+    least = _milliseconds(duration)
+
+    def check(value: int) -> int:
+        if value < least:
+            raise Refused(f"must be at least {duration}")
+        return value
+
+    return check
+
+
 def _split(value: object) -> object:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
@@ -149,7 +167,7 @@ Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=F
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 #: A duration, written as `90s`, `15m`, `24h`, `7d` or `2w`; read as milliseconds.
-Milliseconds = Annotated[int, BeforeValidator(_milliseconds)]
+Milliseconds = Annotated[int, BeforeValidator(_milliseconds), WithJsonSchema({"type": "string", "format": "duration"})]
 
 #: A list of texts; `a, b` is a list, too, which is how environment variables write it.
 TextList = Annotated[tuple[str, ...], BeforeValidator(_split)]

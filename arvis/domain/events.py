@@ -84,7 +84,7 @@ class ExecutionPaused:
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
-    """A login of the dashboard is over; `session` is the hash of its cookie."""
+    """A login of the dashboard is over, or a key was revoked; `session` is the hash of the cookie, or the key's id."""
 
     session: str
 
@@ -109,6 +109,11 @@ class BotsChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The configuration was changed in the product; whoever acts upon it at once reads it anew."""
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulesChanged:
     """Schedules were added, changed or removed: one may be due sooner than was known."""
 
@@ -120,6 +125,14 @@ class BotStateChanged:
     platform: str
     name: str
     state: BotState
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A thing that pages show is not what it was: `topic` is a `ChangeTopic`, `id` names the thing (None: some of them)."""
+
+    topic: str
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,9 @@ Event = (
     | AccountsChanged
     | DeliverySettled
     | BotsChanged
+    | SettingsChanged
     | SchedulesChanged
     | BotStateChanged
+    | Changed
     | NoticesMissed
 )

@@ -69,11 +69,13 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that arrived with a message, its bytes still in memory (they reach the disk before the commit)."""
+    """A file that arrived with a message, its bytes still in memory (they reach the disk before the commit). `voice`: it was
+    spoken into the page."""
 
     filename: str
     content_type: str
     data: bytes
+    voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class Versioned(StrEnum):
     CLIENT = "client"
     PERSON = "person"
     PROJECT = "project"
+    SETTINGS = "settings"
+    SKILL = "skill"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from arvis.agents.outgoing import files_of
 from arvis.agents.posting import post, unsilenced
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
+from arvis.domain.changes import topic_of_effect
 from arvis.domain.effects import EffectResult, Outcome
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
@@ -40,11 +41,12 @@ _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 class Conclusion:
     """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
-    it changed when something is to happen; `zone` is the daemon's."""
+    it changed when something is to happen, `changed` what else of the product it did (topics); `zone` is the daemon's."""
 
     def __init__(self, *, limits: Limits, zone: str) -> None:
         self.asked: Sequence[StoredMessage] = ()
         self.rescheduled = False
+        self.changed: frozenset[str] = frozenset()
         self._limits = limits
         self._zone = zone
 
@@ -110,7 +112,9 @@ class Conclusion:
 
     def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
         results = apply(tx, reply.proposals, situation, now) if reply.proposals else []
-        self.rescheduled = any(each.proposal.kind in CHANGES and each.outcome is Outcome.DONE for each in results)
+        done = {each.proposal.kind for each in results if each.outcome is Outcome.DONE}
+        self.rescheduled = bool(done & CHANGES)
+        self.changed = frozenset(filter(None, map(topic_of_effect, done)))
         return results
 
     def _situation(

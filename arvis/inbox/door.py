@@ -9,8 +9,9 @@ from arvis.agents import turns
 from arvis.agents.owners import tell_owner
 from arvis.agents.stopping import stop_turns
 from arvis.agents.turns import CancelledTurn
-from arvis.domain.events import MessageReceived, StatusChanged, TypingRequested
-from arvis.domain.messages import Address, Attachment, FeedPosition, IncomingMessage, MessageStatus
+from arvis.domain.changes import ChangeTopic
+from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
+from arvis.domain.messages import Address, Attachment, FeedPosition, FileKind, IncomingMessage, MessageStatus, Upload
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Place
 from arvis.inbox import accepting, changing, clicking
 from arvis.inbox.accepting import Taken
@@ -30,6 +31,8 @@ Fence = Callable[[Transaction], None]
 #: A bot has a feed for each channel that it reads; more are not looked at after a gap.
 _MOST_FEEDS = 1_000
 _UNREACHABLE = "unreachable"
+#: What a text command, or an answer in words, may have changed.
+_COMMANDED = (ChangeTopic.CONVERSATIONS, ChangeTopic.MEMORY, ChangeTopic.WAITS)
 
 
 def unfenced(_tx: Transaction) -> None:
@@ -106,6 +109,7 @@ class Door:
     async def click(self, click: Click) -> Clicked:
         pressed = await self._commit(click.address, click.position, self._press, click)
         self._announce(pressed.cancelled)
+        self._bus.publish(Changed(ChangeTopic.WAITS))
         return pressed.clicked
 
     async def stop(self, address: Address, by: str) -> int:
@@ -153,10 +157,12 @@ class Door:
         """Only for who may ask: strangers fill no disk."""
         if not message.uploads or isinstance(await self._store.read(self._router.route, message), Refused):
             return []
-        return [
-            Attachment(file.filename, file.content_type, len(file.data), await self._store.put_blob(file.data))
-            for file in message.uploads
-        ]
+        return [await self._keep(file) for file in message.uploads]
+
+    async def _keep(self, file: Upload) -> Attachment:
+        sha256 = await self._store.put_blob(file.data)
+        kind = FileKind.VOICE if file.voice else None
+        return Attachment(file.filename, file.content_type, len(file.data), sha256, kind=kind)
 
     def _press(self, tx: Transaction, click: Click) -> Pressed:
         known = tx.principals.find(click.address.platform, click.sender.user_id)
@@ -172,6 +178,8 @@ class Door:
                 self._bus.publish(TypingRequested(message.address))  # 3
             case Received(status=MessageStatus.ANSWERED) as received:
                 self._bus.publish(StatusChanged(message.address, received.message_id, received.status))
+                for topic in _COMMANDED:
+                    self._bus.publish(Changed(topic))
         self._announce(taken.cancelled)
 
     def _announce(self, cancelled: Iterable[CancelledTurn]) -> None:

@@ -13,13 +13,16 @@ from arvis.domain.executions import Execution, Step, Wait
 from arvis.domain.jobs import Job
 from arvis.domain.messages import Address, Delivery, MessageStatus, StoredMessage
 from arvis.domain.money import Charge, Client, ClientChannel
-from arvis.domain.runs import Rest
+from arvis.domain.runs import ModelCall, Rest
+from arvis.ports.browsing import BrowsingInsights
 from arvis.ports.changes import ChangeInsights
 from arvis.ports.compactions import CompactionInsights
 from arvis.ports.memory import MemoryInsights
+from arvis.ports.overview import OverviewInsights
 from arvis.ports.pages import Page
 from arvis.ports.people import PeopleInsights
 from arvis.ports.projects import ProjectInsights
+from arvis.ports.receipts import ReceiptInsights
 from arvis.ports.schedules import ScheduleInsights
 from arvis.ports.webhooks import WebhookInsights
 
@@ -94,7 +97,7 @@ class UsageBy(StrEnum):
 @dataclass(frozen=True, slots=True)
 class UsageSums:
     """Tries of model calls, added up. Of the input, `cached_tokens` were read from the vendors' caches and
-    `written_tokens` put into them; `unpriced` calls succeeded and nobody knew their price."""
+    `written_tokens` put into them; `unpriced` calls succeeded and nobody knew their price; `duration_ms` is how long all took together."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -104,6 +107,7 @@ class UsageSums:
     cost_micros: int = 0
     errors: int = 0
     unpriced: int = 0
+    duration_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,16 @@ class UsageReport:
 
 
 @dataclass(frozen=True, slots=True)
+class UsagePoint:
+    """What one thing used on one day; the key `*` stands for all that are not shown by themselves."""
+
+    day: str
+    key: str
+    name: str
+    sums: UsageSums
+
+
+@dataclass(frozen=True, slots=True)
 class ClientSums:
     """What a client was charged and paid in a time, in micros."""
 
@@ -139,6 +153,7 @@ class ExecutionView:
     steps: Sequence[Step]
     waits: Sequence[Wait]
     children: Sequence[Execution]
+    calls: Sequence[ModelCall] = ()
 
 
 class ExecutionInsights(Protocol):
@@ -152,6 +167,7 @@ class ExecutionInsights(Protocol):
 
 
 class Insights(
+    BrowsingInsights,
     ExecutionInsights,
     MemoryInsights,
     ScheduleInsights,
@@ -160,6 +176,8 @@ class Insights(
     CompactionInsights,
     ChangeInsights,
     PeopleInsights,
+    ReceiptInsights,
+    OverviewInsights,
     Protocol,
 ):
     async def message(self, message_id: str) -> MessageTimeline | None: ...
@@ -211,6 +229,11 @@ class Insights(
 
     async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
         """Of the calls that ended from `since` on and before `until` (ms); days are those of the zone."""
+        ...
+
+    async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
+        """The same calls by day and by one more thing (agent, model, account or client): the eight dearest of these, and
+        all others as one. In the order of days, then the dearest first."""
         ...
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]: ...

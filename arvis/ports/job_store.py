@@ -73,6 +73,10 @@ class JobStore(Protocol):
         """Put a failed job at the tail of its lane with fresh counters; None when it has not failed."""
         ...
 
+    def take_over(self, job_id: str, by: str, now: int) -> None:
+        """A job that is not live is done with: another one does its work."""
+        ...
+
     def delete(self, job_id: str) -> bool:
         """Remove a job that is not live."""
         ...

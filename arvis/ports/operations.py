@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arvis.domain.executions import Wait
 from arvis.domain.messages import Principal
 
 
@@ -20,10 +21,23 @@ class WaitAnswer:
     text: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class WaitRights:
+    """Who may answer a question (`asked_of`: roles, and people by name), and whether the one who looks may."""
+
+    asked_of: Sequence[str]
+    may_answer: bool
+
+
 class Operations(Protocol):
     """Each raises `NotFound` for an unknown id and `Conflict` when the state does not allow it."""
 
     async def retry_job(self, job_id: str) -> None: ...
+
+    async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
+        """Run a failed or cancelled turn again with other words; the id of its new job. Also raises `Forbidden` where the
+        author has more rights."""
+        ...
 
     async def cancel_job(self, job_id: str) -> None: ...
 
@@ -31,6 +45,14 @@ class Operations(Protocol):
 
     async def cancel_execution(self, execution_id: str) -> None:
         """End a turn, a run or any other pass through a graph, with all that works for it."""
+        ...
+
+    async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
+        """Who may answer each of these."""
+        ...
+
+    async def close_conversation(self, conversation_id: str, by: Principal) -> None:
+        """The next message in its place begins a new one."""
         ...
 
     async def answer_wait(self, wait_id: str, answer: WaitAnswer, by: Principal) -> None:

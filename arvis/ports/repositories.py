@@ -333,31 +333,6 @@ class Rests(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class LoginSession:
-    """A login of the dashboard; only the hash of its cookie is stored."""
-
-    principal: Principal
-    created_at: int
-    seen_at: int
-
-
-class Logins(Protocol):
-    def add_code(self, code_hash: str, expires_at: int, now: int) -> None: ...
-
-    def use_code(self, code_hash: str, now: int) -> bool:
-        """Spend a one-time code; False when it is unknown, spent or expired."""
-        ...
-
-    def open_session(self, token_hash: str, principal_id: str, now: int) -> None: ...
-
-    def session(self, token_hash: str) -> LoginSession | None: ...
-
-    def touch(self, token_hash: str, now: int) -> None: ...
-
-    def close_session(self, token_hash: str) -> None: ...
-
-
 class Settings(Protocol):
     def get(self, key: str) -> str | None: ...
 

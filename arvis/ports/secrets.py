@@ -13,3 +13,8 @@ class SecretBox(Protocol):
     def open(self, sealed: str) -> str:
         """Raises `SecretLost` when it was sealed with another key, or changed since."""
         ...
+
+    def unheard(self) -> SecretBox:
+        """The same box for what is private but no secret by itself, such as a whole answer: the filter of the logs, which
+        learns every secret that passes, does not learn it."""
+        ...

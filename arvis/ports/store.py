@@ -12,7 +12,9 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.compactions import Calibrations, Compactions
+from arvis.ports.idempotency import IdempotencyKeys
 from arvis.ports.job_store import Claimer, JobStore
+from arvis.ports.logins import ApiKeys, Logins, Users
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
 from arvis.ports.platforms import (
@@ -34,7 +36,6 @@ from arvis.ports.repositories import (
     Conversations,
     Deliveries,
     Executions,
-    Logins,
     Messages,
     Principals,
     Rests,
@@ -77,6 +78,10 @@ class Transaction(Protocol):
     def usage(self) -> Usage: ...
     @property
     def logins(self) -> Logins: ...
+    @property
+    def users(self) -> Users: ...
+    @property
+    def api_keys(self) -> ApiKeys: ...
     @property
     def settings(self) -> Settings: ...
     @property
@@ -139,6 +144,8 @@ class Transaction(Protocol):
     def threads(self) -> Threads: ...
     @property
     def additions(self) -> Additions: ...
+    @property
+    def idempotency(self) -> IdempotencyKeys: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

@@ -70,14 +70,26 @@ class SealedBox:
 
     def seal(self, text: str) -> str:
         """`v1.FINGERPRINT.BASE64`. Raises `ConfigError` when a new key cannot be kept."""
+        sealed = self._sealed(text)
+        self._pass_on(text)
+        return sealed
+
+    def open(self, sealed: str) -> str:
+        text = self._opened(sealed)
+        self._pass_on(text)
+        return text
+
+    def unheard(self) -> Unheard:
+        return Unheard(seal=self._sealed, open_=self._opened)
+
+    def _sealed(self, text: str) -> str:
         from nacl.secret import SecretBox  # noqa: PLC0415 - see the module's docstring
 
         key = self._key_to_seal()
-        self._pass_on(text)
         sealed = base64.urlsafe_b64encode(SecretBox(key.data).encrypt(text.encode())).decode()
         return f"{_VERSION}.{key.fingerprint}.{sealed}"
 
-    def open(self, sealed: str) -> str:
+    def _opened(self, sealed: str) -> str:
         from nacl.exceptions import CryptoError  # noqa: PLC0415 - see the module's docstring
         from nacl.secret import SecretBox  # noqa: PLC0415
 
@@ -87,11 +99,9 @@ class SealedBox:
             raise _lost("it was sealed by another version of Arvis", "Start the newest version, or enter it again.")
         key = self._key_to_open(fingerprint)
         try:
-            text = SecretBox(key.data).decrypt(base64.b64decode(data, altchars=b"-_", validate=True)).decode()
+            return SecretBox(key.data).decrypt(base64.b64decode(data, altchars=b"-_", validate=True)).decode()
         except (binascii.Error, ValueError, CryptoError):
             raise _lost("it was changed since it was sealed", "Enter it again, or restore a backup.") from None
-        self._pass_on(text)
-        return text
 
     def _pass_on(self, text: str) -> None:
         if len(text) >= _SHORTEST_SECRET:
@@ -117,6 +127,23 @@ class SealedBox:
         if self._is_given:
             return f"Give the key that sealed it with `secrets_key`, or enter it again. {_SHARING}"
         return f"Put {self._file} back as it was, or enter it again. {_SHARING}"
+
+
+class Unheard:
+    """`SecretBox` with the key of another one, which tells nobody what passes."""
+
+    def __init__(self, *, seal: Callable[[str], str], open_: Callable[[str], str]) -> None:
+        self._seal = seal
+        self._open = open_
+
+    def seal(self, text: str) -> str:
+        return self._seal(text)
+
+    def open(self, sealed: str) -> str:
+        return self._open(sealed)
+
+    def unheard(self) -> Unheard:
+        return self
 
 
 def _given_key(text: str) -> _Key:

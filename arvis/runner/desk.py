@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from arvis.config.accounts import DEFAULT_MODELS, account_problems
+from arvis.config.accounts import account as account_of
 from arvis.config.problems import Problem, dotted, from_validation
 from arvis.config.sections import AccountEntry
 from arvis.config.values import is_reference
@@ -23,10 +24,11 @@ from arvis.domain.errors import (
     NotFound,
     ProviderError,
     ProviderErrorKind,
+    SecretLost,
     Unprocessable,
 )
 from arvis.domain.events import AccountsChanged
-from arvis.domain.runs import Account, RunRequest, Turn
+from arvis.domain.runs import Account, RunRequest, RunResult, Turn
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.provider import Providers
@@ -59,13 +61,16 @@ _KEPT = SecretStr("kept")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of one small call. `error` and `fix` are "" when it went well."""
+    """What came of one small call. `error` and `fix` are "" when it went well, as is `kind`, which else is that of a
+    `ProviderError`, or `other`; `result` is what the provider told of it, None where nothing came."""
 
     ok: bool
     model: str
     duration_ms: int
     error: str = ""
     fix: str = ""
+    kind: str = ""
+    result: RunResult | None = None
 
 
 class AccountDesk:
@@ -113,27 +118,46 @@ class AccountDesk:
         """One small call, which costs next to nothing; whatever comes of it is an answer. Raises `NotFound`."""
         configured = {account.name: account for account in self._book.configured}
         stored = None if name in configured else await self._stored(name)
-        started = self._clock.monotonic()
-        model = configured[name].model if stored is None else stored.model
-        try:
-            account = configured[name] if stored is None else await asyncio.to_thread(self._book.opened, stored)
-            await self._call(account)
-        except ArvisError as error:
-            fix = error.fix or (_FIXES.get(error.kind, _LATER) if isinstance(error, ProviderError) else _LATER)
-            trial = Trial(False, model, self._since(started), f"{error.what} {error.why}".strip(), fix)
+        if stored is None:
+            trial = await self._trial(configured[name])
         else:
-            trial = Trial(True, model, self._since(started))
+            try:
+                account = await asyncio.to_thread(self._book.opened, stored)
+            except SecretLost as lost:
+                return Trial(False, stored.model, 0, f"{lost.what} {lost.why}".strip(), lost.fix or _LATER, "other")
+            trial = await self._trial(account)
+        if trial.ok:
             await self._store.write(_forget_refusals, name, self._clock.now())
         return trial
 
-    async def _call(self, account: Account) -> None:
-        """Raises `ProviderError`, or `ConfigError` when the provider is not available."""
+    async def try_new(self, fields: Mapping[str, Any]) -> Trial:
+        """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
+        entry, _ = _checked({"name": "trial", **fields})
+        key = fields.get("api_key")
+        # What is sealed is known to the filter of the logs.
+        await self._sealed(key)
+        made = account_of(entry)
+        return await self._trial(replace(made, api_key=key.strip() if isinstance(key, str) else None))
+
+    async def _trial(self, account: Account) -> Trial:
+        started, model = self._clock.monotonic(), account.model
+        try:
+            result = await self._call(account)
+        except ArvisError as error:
+            known = error if isinstance(error, ProviderError) else None
+            fix = error.fix or (_FIXES.get(known.kind, _LATER) if known else _LATER)
+            text = f"{error.what} {error.why}".strip()
+            return Trial(False, model, self._since(started), text, fix, known.kind if known else "other")
+        return Trial(True, model, self._since(started), result=result)
+
+    async def _call(self, account: Account) -> RunResult | None:
+        """None: it answered, with nothing. Raises `ProviderError`, or `ConfigError` when the provider is not available."""
         provider = await self._providers.get(account.provider)
         asked = (Turn("user", "Say OK"),)
         request = RunRequest("Answer in one word.", asked, account.model, agent_name="Arvis", max_tokens=16)
         try:
             async with asyncio.timeout(_PATIENCE):
-                await provider.complete(request, account)
+                return await provider.complete(request, account)
         except TimeoutError:
             what = f"no answer within {_PATIENCE:g} seconds"
             raise ProviderError(ProviderErrorKind.TIMEOUT, what) from None
@@ -141,6 +165,7 @@ class AccountDesk:
             # A model that thinks first may have spent the few tokens on that: it works.
             if error.kind is not ProviderErrorKind.EMPTY:
                 raise
+            return None
 
     async def _stored(self, name: str) -> StoredAccount:
         stored = await self._store.read(_by_name, name)

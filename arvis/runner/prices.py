@@ -61,6 +61,11 @@ class Prices:
         self._own = dict(own or {})
         self._listed = _listed()
 
+    @property
+    def listed(self) -> Sequence[str]:
+        """Models with a list price, without their vendors."""
+        return sorted(self._listed)
+
     def of(self, provider: str, model: str) -> Price | None:
         """None: unpriced. `model` may carry a vendor's prefix, as OpenRouter writes it, and the date of its release, as
         vendors report it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from arvis.domain.money import Reserved, Spender, SpendingLimits
 from arvis.domain.runs import ModelCall
 from arvis.ports.clock import Clock
@@ -10,9 +12,9 @@ from arvis.runner import budget
 
 
 class Purse:
-    """`limits` are those of the configuration."""
+    """`limits` are those of the configuration at the moment."""
 
-    def __init__(self, *, store: Store, limits: SpendingLimits, clock: Clock) -> None:
+    def __init__(self, *, store: Store, limits: Callable[[], SpendingLimits], clock: Clock) -> None:
         self._store = store
         self._limits = limits
         self._clock = clock
@@ -28,18 +30,20 @@ class Purse:
     def close(self, tx: Transaction, spender: Spender, estimate: int, calls: tuple[ModelCall, ...]) -> None:
         """Part of the commit that keeps what a call gave: its receipts and their cost."""
         reserved = self._asks(spender, estimate)
-        budget.settle(tx, spender, self._limits, calls, self._clock.now(), reserved=reserved)
+        budget.settle(tx, spender, self._limits(), calls, self._clock.now(), reserved=reserved)
 
     def _asks(self, spender: Spender, estimate: int) -> bool:
         """What has no price and nobody pays for needs no commit of its own."""
         return estimate > 0 or spender.client_id is not None
 
     def _reserve(self, tx: Transaction, spender: Spender, estimate: int) -> None:
-        verdict = budget.reserve(tx, spender, estimate, self._limits, self._clock.now())
+        limits = self._limits()
+        verdict = budget.reserve(tx, spender, estimate, limits, self._clock.now())
         if not isinstance(verdict, Reserved):
-            raise budget.error_of(verdict, self._limits.zone)
+            raise budget.error_of(verdict, limits.zone)
 
     def _judge_stranger(self, tx: Transaction, spender: Spender) -> None:
-        refusal = budget.refusal_of_stranger(tx, spender, self._limits, self._clock.now())
+        limits = self._limits()
+        refusal = budget.refusal_of_stranger(tx, spender, limits, self._clock.now())
         if refusal is not None:
-            raise budget.error_of(refusal, self._limits.zone)
+            raise budget.error_of(refusal, limits.zone)

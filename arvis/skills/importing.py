@@ -7,11 +7,12 @@ from http import HTTPStatus
 
 from arvis.domain.errors import Conflict, NotFound, ToolError, Unprocessable
 from arvis.domain.text import storable
+from arvis.domain.versions import Versioned, version_before
 from arvis.ports.clock import Clock
 from arvis.ports.fetcher import Fetched, Fetcher
 from arvis.ports.skills import StoredSkill
 from arvis.ports.store import Store, Transaction
-from arvis.skills.shelf import SkillShelf
+from arvis.skills.shelf import SkillShelf, switch_skill
 from arvis.skills.skill import Skill, Source, read_skill
 
 _FETCHED_BYTES = 1 << 20
@@ -51,8 +52,28 @@ class Importer:
         await self.shelf.look_again()
         return skill
 
-    async def from_address(self, url: str, *, by: str, replace: bool = False) -> Skill:
-        """The same for what lies at a public address."""
+    async def from_address(self, url: str, *, by: str, replace: bool = False, seen: str | None = None) -> Skill:
+        """The same for what lies at a public address; `seen` is the hash of what somebody has read there: another text is a
+        `Conflict`."""
+        text, source = await self._fetched(url)
+        if seen is not None and read_skill(text, stem=None, source=Source.IMPORTED).hash != seen:
+            raise Conflict(
+                "The address gives another text than the one that was looked at.",
+                fix="Look at it again, then bring it in.",
+                code="changed_meanwhile",
+            )
+        return await self.from_text(text, by=by, replace=replace, source=source)
+
+    async def preview(self, *, text: str | None = None, url: str | None = None) -> tuple[Skill, Skill | None]:
+        """What a text, or else an address, would bring in, and the skill that it would take the place of. Keeps nothing.
+        Raises `Unprocessable`."""
+        if text is None:
+            text, _ = await self._fetched(url or "")
+        skill = read_skill(text, stem=None, source=Source.IMPORTED)
+        return skill, (await self.shelf.look_again()).skills.get(skill.slug)
+
+    async def _fetched(self, url: str) -> tuple[str, str]:
+        """The text at an address, and the address where redirects have led."""
         try:
             fetched = await (await self._fetcher()).fetch(url, max_bytes=_FETCHED_BYTES, timeout=_FETCH_SECONDS)
         except ToolError as error:
@@ -62,11 +83,36 @@ class Importer:
                 fix="Name a public http or https address, or bring the text.",
                 code=error.code,
             ) from None
-        return await self.from_text(_text_of(fetched), by=by, replace=replace, source=fetched.url)
+        return _text_of(fetched), fetched.url
 
-    async def remove(self, slug: str) -> None:
+    async def edit(self, slug: str, text: str, *, by: str) -> Skill:
+        """Another text for a skill, which then stands in the place of one of the house or the folder. Raises `NotFound`,
+        `Unprocessable`."""
+        await self._known(slug)
+        if read_skill(text, stem=None, source=Source.IMPORTED).slug != slug:
+            raise Unprocessable(f"The text is of another skill: its `slug` must be {slug}.", fix="Keep the slug.")
+        return await self.from_text(text, by=by, replace=True)
+
+    async def switch(self, slug: str, *, enabled: bool) -> None:
+        """Let agents be told of it, or not. Raises `NotFound`."""
+        await self._known(slug)
+        await self._store.write(switch_skill, slug, enabled, self._clock.now())
+        await self.shelf.look_again()
+
+    async def undo(self, slug: str, *, by: str) -> Skill | None:
+        """Back to the text before; None: there was none. Raises `Conflict` when it never had another."""
+        await self._store.write(_undo, slug, by, self._clock.now())
+        return (await self.shelf.look_again()).skills.get(slug)
+
+    async def _known(self, slug: str) -> Skill:
+        skill = (await self.shelf.look_again()).skills.get(slug)
+        if skill is None:
+            raise no_skill()
+        return skill
+
+    async def remove(self, slug: str, *, by: str | None = None) -> None:
         """Take out one that was brought in. Raises `NotFound` and `Conflict`."""
-        if await self._store.write(_remove, slug):
+        if await self._store.write(_remove, slug, by, self._clock.now()):
             await self.shelf.look_again()
             return
         shown = (await self.shelf.look_again()).skills.get(slug)
@@ -110,8 +156,37 @@ def _text_of(fetched: Fetched) -> str:
 def _put(tx: Transaction, skill: StoredSkill) -> None:
     if tx.skills.get(skill.slug) is None and len(tx.skills.stamps()) >= _MOST:
         raise Conflict(f"There are {_MOST} imported skills already.", fix="Remove one that is not needed.")
+    _keep(tx, tx.skills.get(skill.slug), skill, skill.by_id, skill.updated_at)
     tx.skills.put(skill)
 
 
-def _remove(tx: Transaction, slug: str) -> bool:
+def _remove(tx: Transaction, slug: str, by: str | None, now: int) -> bool:
+    known = tx.skills.get(slug)
+    if known is None:
+        return False
+    _keep(tx, known, None, by, now)
     return tx.skills.remove(slug)
+
+
+def _undo(tx: Transaction, slug: str, by: str, now: int) -> None:
+    known = tx.skills.get(slug)
+    data = version_before(tx.versions.newest(Versioned.SKILL, slug, 2)).data
+    if data is None:
+        _remove(tx, slug, by, now)
+        return
+    begun, at = (known.created_at, max(now, known.updated_at + 1)) if known else (now, now)
+    row = StoredSkill(slug, data["text"], data["source"], by, created_at=begun, updated_at=at)
+    _keep(tx, known, row, by, now)
+    tx.skills.put(row)
+
+
+def _keep(tx: Transaction, before: StoredSkill | None, after: StoredSkill | None, by: str | None, now: int) -> None:
+    """What changed nothing is no version: an undo would lead to the same again."""
+    row = before or after
+    if row is not None and (before is None or after is None or before.text != after.text):
+        slug = row.slug
+        tx.versions.keep(Versioned.SKILL, slug, _data_of(after), by, now, before=_data_of(before))
+
+
+def _data_of(skill: StoredSkill | None) -> dict[str, str] | None:
+    return None if skill is None else {"text": skill.text, "source": skill.source}

@@ -7,8 +7,9 @@ passed over and told once, and stops nobody.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -29,16 +30,24 @@ _LOOK_SECONDS = 3.0
 #: Files of a folder that are read.
 _MOST_FILES = 1_000
 
-#: What tells that nothing changed: of each file its time and size, of each row its time.
-Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int]]
+#: What tells that nothing changed: of each file its time and size, of each row its time, and what is off.
+Stamp = tuple[Mapping[str, tuple[int, int]], Mapping[str, int], frozenset[str]]
+
+#: Of the table `settings`: a JSON list of slugs.
+_OFF = "skills.off"
 
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """Skills by slug, as they count, and sentences about what was passed over."""
+    """Skills by slug, as they count, sentences about what was passed over, and the slugs of those that are off."""
 
     skills: Mapping[str, Skill]
     problems: Sequence[str]
+    off: frozenset[str] = frozenset()
+
+    @property
+    def active(self) -> Sequence[Skill]:
+        return [skill for slug, skill in self.skills.items() if slug not in self.off]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +84,11 @@ class SkillShelf:
 
     async def _look(self, last: _Look | None) -> _Look:
         files = await asyncio.to_thread(_stamps_of, tuple(self._folders.values()))
-        stamp = (files, await self._store.read(_stamps))
+        stamp = (files, *await self._store.read(_stamps))
         if last is not None and last.stamp == stamp:
             return last
         rows = await self._store.read(_rows)
-        shelved = await asyncio.to_thread(_read_all, self._folders, rows)
+        shelved = replace(await asyncio.to_thread(_read_all, self._folders, rows), off=stamp[2])
         for problem in shelved.problems:
             if problem not in self._told:
                 log.warning("skill_problem", problem=problem)
@@ -87,8 +96,20 @@ class SkillShelf:
         return _Look(stamp, shelved)
 
 
-def _stamps(tx: Transaction) -> Mapping[str, int]:
-    return tx.skills.stamps()
+def switch_skill(tx: Transaction, slug: str, enabled: bool, now: int) -> None:
+    """Whatever its source is; it stays so for one that takes its place."""
+    off = off_of(tx)
+    wanted = off | {slug} if not enabled else off - {slug}
+    if wanted != off:
+        tx.settings.put(_OFF, json.dumps(sorted(wanted)), now)
+
+
+def off_of(tx: Transaction) -> frozenset[str]:
+    return frozenset(json.loads(tx.settings.get(_OFF) or "[]"))
+
+
+def _stamps(tx: Transaction) -> tuple[Mapping[str, int], frozenset[str]]:
+    return tx.skills.stamps(), off_of(tx)
 
 
 def _rows(tx: Transaction) -> Sequence[StoredSkill]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ class Pattern:
 @dataclass(frozen=True, slots=True)
 class Skill:
     """`keywords` are in lower case; `may_match` says of a text whether it is worth while to look at the `patterns` one by
-    one; `body` is the Markdown without its front matter. `warnings` tell what of it was left out, such as a pattern that
+    one; `body` is the Markdown without its front matter, `text` the whole file. `warnings` tell what of it was left out, such as a pattern that
     cannot be compiled."""
 
     slug: str
@@ -57,6 +58,12 @@ class Skill:
     body: str
     source: Source
     warnings: tuple[str, ...] = ()
+    text: str = ""
+
+    @property
+    def hash(self) -> str:
+        """Of the whole file: another one is another text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
 
 
 def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
@@ -87,6 +94,7 @@ def read_skill(text: str, *, stem: str | None, source: Source) -> Skill:
         body=body,
         source=source,
         warnings=warnings,
+        text=storable(text),
     )
 
 

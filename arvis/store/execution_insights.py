@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-from arvis.domain.executions import Execution, Step
+from arvis.domain.executions import Execution
 from arvis.ports.insights import ExecutionView
 from arvis.ports.pages import Page
-from arvis.store.executions import execution_of, wait_of
-from arvis.store.session import Row
+from arvis.store.executions import execution_of, step_of, wait_of
+from arvis.store.queue_insights import call_of
 from arvis.store.snapshots import LAST, Snapshots, page
 
 
@@ -34,11 +32,8 @@ class SqlExecutionInsights:
                 return None
             return ExecutionView(
                 execution_of(found[0]),
-                [_step_of(row) for row in await snapshot.rows("steps_of", execution_id=execution_id)],
+                [step_of(row) for row in await snapshot.rows("steps_of", execution_id=execution_id)],
                 [wait_of(row) for row in await snapshot.rows("waits_of", execution_id=execution_id)],
                 [execution_of(row) for row in await snapshot.rows("children_of", execution_id=execution_id)],
+                [call_of(row) for row in await snapshot.rows("usage_of_turn", execution_id=execution_id)],
             )
-
-
-def _step_of(row: Row) -> Step:
-    return Step(row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"])

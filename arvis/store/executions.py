@@ -70,6 +70,10 @@ def wait_of(row: Row) -> Wait:
     )
 
 
+def step_of(row: Row) -> Step:
+    return Step(row["execution_id"], row["number"], row["node"], row["decision"], json.loads(row["changes"]), row["at"])
+
+
 class SqlExecutions:
     """`Executions` in one transaction."""
 

@@ -22,21 +22,29 @@ from arvis.store.jobs import job_of
 from arvis.store.memory_insights import SqlMemoryInsights
 from arvis.store.messages import address_of, delivery_of, message_of
 from arvis.store.money_insights import SqlMoneyInsights
+from arvis.store.overview_insights import SqlOverviewInsights
 from arvis.store.people_insights import SqlPeopleInsights
+from arvis.store.queue_insights import SqlQueueInsights
+from arvis.store.receipts import SqlReceiptInsights
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, page
+from arvis.store.talk_insights import SqlTalkInsights
 from arvis.store.timeline import MessageRows, current_status, timeline_of
 from arvis.store.variables import variable_of
 from arvis.store.work_insights import SqlWorkInsights
 
 
 class SqlInsights(
+    SqlQueueInsights,
+    SqlTalkInsights,
     SqlExecutionInsights,
     SqlMoneyInsights,
     SqlMemoryInsights,
     SqlCompactionInsights,
     SqlAuditInsights,
     SqlPeopleInsights,
+    SqlReceiptInsights,
+    SqlOverviewInsights,
     SqlWorkInsights,
 ):
     """`Insights` on either database."""

@@ -190,6 +190,9 @@ class SqlJobs:
         )
         return job
 
+    def take_over(self, job_id: str, by: str, now: int) -> None:
+        self._session.execute("take_over_job", id=job_id, by=by, now=now)
+
     def delete(self, job_id: str) -> bool:
         return self._session.execute("delete_job", id=job_id) > 0
 

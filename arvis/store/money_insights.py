@@ -8,7 +8,7 @@ from dataclasses import fields
 
 from arvis.domain.ids import first_id_at
 from arvis.domain.money import Charge, Client, ClientChannel, day_of
-from arvis.ports.insights import ClientSums, UsageBy, UsageGroup, UsageReport, UsageSums
+from arvis.ports.insights import ClientSums, UsageBy, UsageGroup, UsagePoint, UsageReport, UsageSums
 from arvis.ports.pages import Page
 from arvis.store.money import channel_of, charge_of, client_of
 from arvis.store.session import Row
@@ -16,6 +16,10 @@ from arvis.store.snapshots import LAST, Snapshot, Snapshots, page
 
 #: The time in ms that one row of a report by day stands for.
 _QUARTER_MS = 900_000
+
+#: Of a report by day and something else, so many are shown by themselves; the rest is one.
+_SPLIT = 8
+OTHERS = "*"
 
 #: Groups of a report that are shown; all of them are in its total.
 _SHOWN = 1000
@@ -36,6 +40,24 @@ class SqlMoneyInsights:
             names = await _names(snapshot, by, [key for key, _ in shown])
         groups = [UsageGroup(key, names.get(key, key), of) for key, of in shown]
         return UsageReport(groups, _added(sums.values()))
+
+    async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("usage_by_time", by=split, first=first_id_at(since), before=first_id_at(until))
+            by_name: dict[str, list[UsageSums]] = defaultdict(list)
+            for row in rows:
+                by_name[row["name"]].append(_sums(row))
+            ranked = sorted(((name, _added(sums)) for name, sums in by_name.items()), key=_dearest_first)
+            order = {name: number for number, (name, _) in enumerate(ranked[:_SPLIT])}
+            names = {**await _names(snapshot, split, list(order)), OTHERS: "others"}
+        points: dict[tuple[str, int, str], list[UsageSums]] = defaultdict(list)
+        for row in rows:
+            key = row["name"] if row["name"] in order else OTHERS
+            day = day_of(row["quarter"] * _QUARTER_MS, zone)
+            points[day, order.get(key, _SPLIT), key].append(_sums(row))
+        return [
+            UsagePoint(day, key, names.get(key, key), _added(sums)) for (day, _, key), sums in sorted(points.items())
+        ]
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]:
         async with self._snapshots.snapshot() as snapshot:

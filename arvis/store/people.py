@@ -1,11 +1,10 @@
-"""Principals, logins and settings over SQL."""
+"""Principals and settings over SQL."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from arvis.domain.messages import Principal, PrincipalRole
-from arvis.ports.repositories import LoginSession
 from arvis.store.session import Row, Session
 
 
@@ -60,36 +59,6 @@ class SqlPrincipals:
 
     def _update(self, principal: Principal, now: int) -> None:
         self._session.execute("update_principal", id=principal.id, name=principal.name, role=principal.role, now=now)
-
-
-class SqlLogins:
-    """`Logins` in one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def add_code(self, code_hash: str, expires_at: int, now: int) -> None:
-        self._session.execute("drop_old_login_codes", now=now)
-        self._session.execute("add_login_code", code_hash=code_hash, expires_at=expires_at)
-
-    def use_code(self, code_hash: str, now: int) -> bool:
-        return self._session.one("use_login_code", code_hash=code_hash, now=now) is not None
-
-    def open_session(self, token_hash: str, principal_id: str, now: int) -> None:
-        self._session.execute("add_session", token_hash=token_hash, principal_id=principal_id, now=now)
-
-    def session(self, token_hash: str) -> LoginSession | None:
-        row = self._session.one("get_session", token_hash=token_hash)
-        if row is None:
-            return None
-        principal = SqlPrincipals(self._session).get(row["principal_id"])
-        return LoginSession(principal, row["created_at"], row["seen_at"]) if principal else None
-
-    def touch(self, token_hash: str, now: int) -> None:
-        self._session.execute("touch_session", token_hash=token_hash, now=now)
-
-    def close_session(self, token_hash: str) -> None:
-        self._session.execute("delete_session", token_hash=token_hash)
 
 
 class SqlSettings:

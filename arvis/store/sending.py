@@ -38,7 +38,7 @@ class SqlParts:
         if not (rows := self._session.rows("parts_of_delivery", delivery_id=delivery_id)):
             return []
         found = self._session.one("get_delivery", id=delivery_id)
-        return [_part_of(row, delivery_of(found)) for row in rows] if found is not None else []
+        return [part_of(row, delivery_of(found)) for row in rows] if found is not None else []
 
     def plan(self, delivery_id: str, parts: Sequence[Part]) -> None:
         self._session.execute("drop_parts", delivery_id=delivery_id)
@@ -66,7 +66,7 @@ class SqlParts:
         )
 
 
-def _part_of(row: Row, delivery: Delivery) -> Part:
+def part_of(row: Row, delivery: Delivery) -> Part:
     return Part(
         delivery=delivery,
         number=row["part"],

@@ -11,13 +11,15 @@ from arvis.store.calibrations import SqlCalibrations
 from arvis.store.compactions import SqlCompactions
 from arvis.store.events import SqlEvents, SqlIncomingRows, SqlObserved
 from arvis.store.executions import SqlExecutions, SqlWaits
+from arvis.store.idempotency import SqlIdempotencyKeys
 from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
+from arvis.store.logins import SqlApiKeys, SqlLogins, SqlUsers
 from arvis.store.memory import SqlFacts, SqlStates
 from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlUsage
 from arvis.store.money import SqlClients, SqlSpending
 from arvis.store.pairings import SqlPairings
-from arvis.store.people import SqlLogins, SqlPrincipals, SqlSettings
+from arvis.store.people import SqlPrincipals, SqlSettings
 from arvis.store.projects import SqlProjects
 from arvis.store.schedules import SqlOccurrences, SqlSchedules
 from arvis.store.sending import SqlDrafts, SqlIncidents, SqlParts, SqlPlaces
@@ -46,6 +48,8 @@ class SqlTransaction:
         self.timeline = SqlTimeline(session)
         self.usage = SqlUsage(session)
         self.logins = SqlLogins(session)
+        self.users = SqlUsers(session)
+        self.api_keys = SqlApiKeys(session)
         self.settings = SqlSettings(session)
         self.role_leases = SqlRoleLeases(session)
         self.rests = SqlRests(session)
@@ -77,6 +81,7 @@ class SqlTransaction:
         self.webhooks = SqlWebhooks(session)
         self.threads = SqlThreads(session)
         self.additions = SqlAdditions(session)
+        self.idempotency = SqlIdempotencyKeys(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -59,7 +59,7 @@ ACCOUNT = record(
         "health": {**array(_HEALTH), "description": "Models that it refused lately, and until when it rests."},
     }
 )
-_WRITTEN: dict[str, Schema] = {
+WRITTEN: dict[str, Schema] = {
     "provider": STRING,
     "model": {**STRING, "description": "Default: one of the provider's."},
     "models": {**array(STRING), "description": "Those it serves; none named: any of its vendor."},
@@ -69,11 +69,11 @@ _WRITTEN: dict[str, Schema] = {
     "status": one_of(AccountStatus),
 }
 NEW_ACCOUNT = record(
-    {"name": {**STRING, "pattern": f"^{_NAME.pattern}$"}, **_WRITTEN},
+    {"name": {**STRING, "pattern": f"^{_NAME.pattern}$"}, **WRITTEN},
     required=("name", "provider"),
 )
 CHANGED_ACCOUNT = {
-    **record(_WRITTEN, required=()),
+    **record(WRITTEN, required=()),
     "description": 'What is left out stays; "" takes a text away. A new address needs the key again.',
 }
 TRIAL = record(
@@ -129,11 +129,11 @@ class AccountRoutes:
             raise unusable("name", "must be 1 to 64 letters, digits, - and _")
         if fields.text("provider") is None:
             raise unusable("provider", "is missing")
-        added = await self._desk.add({"name": name, **_written(fields)})
+        added = await self._desk.add({"name": name, **written(fields)})
         return answer(self._stored_view(added, (), self._clock.now()), 201)
 
     async def _change(self, call: Call) -> Response:
-        changed = await self._desk.change(_name(call), _written(await call.fields()))
+        changed = await self._desk.change(_name(call), written(await call.fields()))
         return answer(self._stored_view(changed, (), self._clock.now()))
 
     async def _remove(self, call: Call) -> Response:
@@ -207,7 +207,7 @@ def _name(call: Call) -> str:
     return name
 
 
-def _written(fields: Fields) -> Json:
+def written(fields: Fields) -> Json:
     """The fields that were sent, under the names of the configuration; an empty text is None."""
     names = {"provider": "provider", "model": "model", "api_key": "apiKey", "base_url": "baseUrl", "status": "status"}
     texts = {name: fields.text(sent) for name, sent in names.items()}

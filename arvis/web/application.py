@@ -12,23 +12,33 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from arvis.domain.errors import Unprocessable
+from arvis.ports.bus import Bus
 from arvis.web.assets import Page
 from arvis.web.bodies import SMALL, BodyLimit
 from arvis.web.endpoints import Call, Endpoint
 from arvis.web.errors import STOPPING, Failure, answer_http_exception, attempt
 from arvis.web.gate import Gate
+from arvis.web.idempotency import Idempotency
 from arvis.web.identity import NOBODY, PUBLIC
 from arvis.web.metrics import Metrics
 from arvis.web.socket import SocketRoute
+from arvis.web.topics import change_by
+
+_FIRST_ERROR = 400
 
 
 class Counter:
     """The door of each endpoint: recognises, admits, calls the handler, and answers errors in the one form."""
 
-    def __init__(self, *, gate: Gate, metrics: Metrics, large_body: BodyLimit) -> None:
+    def __init__(
+        self, *, gate: Gate, metrics: Metrics, large_body: BodyLimit, idempotency: Idempotency, bus: Bus
+    ) -> None:
         self._gate = gate
         self._metrics = metrics
         self._large_body = large_body
+        self._bus = bus
+        self._idempotency = idempotency
 
     def route(self, path: str, endpoints: Sequence[Endpoint]) -> Route:
         """One route for all methods of a path, so that `Allow` names them all."""
@@ -42,12 +52,20 @@ class Counter:
                 found = await attempt(self._serve(endpoint, request))
             except asyncio.CancelledError:  # only a stop whose grace is over cancels a request
                 found = STOPPING
-            response = found.to_response() if isinstance(found, Failure) else found
+            response = _refusal(endpoint, found) if isinstance(found, Failure) else found
+            self._tell(endpoint, request, response)
             self._metrics.count_request(request.method, path, response.status_code)
             return response
 
         deep = any(endpoint.deep for endpoint in endpoints)
         return Route(f"{path[:-1]}:path}}" if deep else path, serve, methods=sorted(by_method))
+
+    def _tell(self, endpoint: Endpoint, request: Request, response: Response) -> None:
+        """The one place from which pages hear of what was changed through this API."""
+        if response.status_code < _FIRST_ERROR:
+            change = change_by(endpoint.method, endpoint.path, request.path_params)
+            if change is not None:
+                self._bus.publish(change)
 
     async def _serve(self, endpoint: Endpoint, request: Request) -> Response:
         """Nothing of the body is read before the asker is admitted."""
@@ -55,8 +73,13 @@ class Counter:
         if endpoint.access != PUBLIC:
             identity = await self._gate.identify(request)
             self._gate.admit(identity, endpoint.access)
+            _refuse_unknown_query(endpoint, request)
         limit = self._large_body if endpoint.large else SMALL
-        return await endpoint.handler(Call(request, identity, limit))
+        return await self._idempotency.serve(endpoint, Call(request, identity, limit, endpoint.body))
+
+
+def _refusal(endpoint: Endpoint, failure: Failure) -> Response:
+    return failure.to_response() if endpoint.errors is None else endpoint.errors.response(failure)
 
 
 def build_application(
@@ -71,9 +94,23 @@ def build_application(
     by_path: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    routes: list[BaseRoute] = [counter.route(path, group) for path, group in by_path.items()]
+    routes: list[BaseRoute] = [counter.route(path, group) for path, group in sorted(by_path.items(), key=_place)]
     routes += [*page.routes(), WebSocketRoute("/ws", socket.serve)]
     application: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: answer_http_exception})
     for guard in reversed(guards):
         application = guard(application)
     return application
+
+
+def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:
+    """A parameter that is misspelt would be a filter that does not filter."""
+    for name in request.query_params:
+        if name not in endpoint.query:
+            known = f"Known are: {', '.join(endpoint.query)}." if endpoint.query else "This route takes none."
+            raise Unprocessable(f"There is no parameter `{name[:100]}` here.", fix=known, code="unknown_parameter")
+
+
+def _place(route: tuple[str, Sequence[Endpoint]]) -> tuple[bool, list[bool]]:
+    """Paths in words come before those with parts to fill in, so that `Allow` is that of the path itself."""
+    path, endpoints = route
+    return any(endpoint.deep for endpoint in endpoints), [part.startswith("{") for part in path.split("/")]

@@ -1,4 +1,8 @@
-"""The page and its parts, read once at the start. Only what was found then can be asked for, so no path leads out."""
+"""The page and its parts. Which files there are is found out once at the start, so no path leads anywhere else; their bytes are
+read when they are asked for, because few are and the daemon stays small.
+
+The page is one document for all its addresses: what a browser opens by name and is no file, nor of the API, is the page.
+"""
 
 from __future__ import annotations
 
@@ -22,45 +26,72 @@ _TYPES: Mapping[str, str] = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
-_MISSING = "This installation of Arvis has no page. Install it again from a complete checkout or wheel.\n"
+_MISSING = """This installation of Arvis has no dashboard: it was installed with ARVIS_SKIP_UI=1, or is not complete.
+Build it in a checkout with `make run` (which needs Node.js 20.19 or newer), or install a wheel. The API and the command
+line work without it.
+"""
+_INDEX = "/index.html"
+
+#: The name of these files holds a hash of their content, so they never change.
+_LASTING = "/assets/"
+_FOREVER = "public, max-age=31536000, immutable"
+
+#: First parts of the page's own addresses. Each is served the page, whatever follows.
+ADDRESSES = frozenset(
+    {"chat", "now", "queue", "schedules", "approvals", "agents", "memory", "skills", "projects", "conversations", "runs"}
+    | {"usage", "settings", "messages", "welcome", "workflows"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    content: bytes
+    file: Path
+    packed: Path | None
     media_type: str
-    etag: str
 
 
 class Page:
-    """The files of `folder` whose type is known; `index.html` is the page itself."""
+    """The files of `folder` whose type is known; a `.gz` beside one is sent to whoever takes it."""
 
     def __init__(self, folder: Path) -> None:
         self._assets = {
-            f"/{path.relative_to(folder).as_posix()}": _read(path)
+            f"/{path.relative_to(folder).as_posix()}": _asset(path)
             for path in sorted(folder.rglob("*.*"))
-            if path.is_file() and path.suffix in _TYPES
+            if path.is_file() and path.suffix in _TYPES and not _is_hidden(path.relative_to(folder))
         }
-        if "/index.html" in self._assets:
-            self._assets["/"] = self._assets["/index.html"]
 
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(self._assets) | {"/"}
+    def opens(self, path: str) -> bool:
+        """Whether a link on any site may lead here."""
+        return path == "/" or path in self._assets or path.split("/")[1] in ADDRESSES
 
     def routes(self) -> list[Route]:
-        return [Route(path, self._serve, methods=["GET"]) for path in sorted(self.paths)]
+        pages = [f"/{first}{rest}" for first in sorted(ADDRESSES) for rest in ("", "/{rest:path}")]
+        return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
 
     async def _serve(self, request: Request) -> Response:
-        asset = self._assets.get(request.url.path)
+        path = request.url.path if request.url.path in self._assets else _INDEX
+        asset = self._assets.get(path)
         if asset is None:
             return PlainTextResponse(_MISSING, 404)
-        headers = {"cache-control": "no-cache", "etag": asset.etag}
-        if request.headers.get("if-none-match") == asset.etag:
+        packed = asset.packed is not None and "gzip" in request.headers.get("accept-encoding", "")
+        content = (asset.packed if packed and asset.packed else asset.file).read_bytes()
+        headers = {
+            "cache-control": _FOREVER if path.startswith(_LASTING) else "no-cache",
+            "etag": f'"{hashlib.sha256(content).hexdigest()[:32]}"',
+            "vary": "accept-encoding",
+        }
+        if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        return Response(asset.content, headers=headers, media_type=asset.media_type)
+        if packed:
+            headers["content-encoding"] = "gzip"
+        return Response(content, headers=headers, media_type=asset.media_type)
 
 
-def _read(path: Path) -> Asset:
-    content = path.read_bytes()
-    return Asset(content, _TYPES[path.suffix], f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+def _asset(path: Path) -> Asset:
+    packed = path.with_name(f"{path.name}.gz")
+    return Asset(path, packed if packed.is_file() else None, _TYPES[path.suffix])
+
+
+def _is_hidden(path: Path) -> bool:
+    """The build's own notes are nobody's business."""
+    return any(part.startswith(".") for part in path.parts)

@@ -15,11 +15,13 @@ from starlette.requests import ClientDisconnect, Request
 
 from arvis.domain.errors import Invalid, TooLarge, Unprocessable
 from arvis.domain.text import storable_json, strict_json
+from arvis.web.schemas import Schema
 
 #: Above this many bytes JSON is read in a thread, so that a large attachment does not hold the event loop.
 _THREAD_BYTES = 262_144
 _READ_SECONDS = 60
 _MAX_WHOLE = 2**53 - 1
+_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,14 @@ class Fields:
             raise unusable(name, "must be a list of objects")
         return [Fields(item) for item in value]
 
+    def otherwise(self, name: str, value: Any) -> Fields:
+        """The same, with this value where the field is absent."""
+        return self if self._values.get(name) is not None else Fields({**self._values, name: value})
+
+    def refuse_others(self, shape: Schema) -> None:
+        """`Unprocessable` for the first field that the shape does not describe: most often a slip of the pen."""
+        _refuse_others(self._values, shape, "")
+
     def has(self, name: str) -> bool:
         """Whether it is there, were it as `null`."""
         return name in self._values
@@ -160,3 +170,29 @@ class Fields:
 
 def unusable(name: str, problem: str) -> Unprocessable:
     return Unprocessable(f"`{name}` {problem}.", fix="GET /openapi.json describes every field.")
+
+
+def _refuse_others(value: Any, schema: Schema, where: str) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _refuse_others(item, schema.get("items", {}), where)
+        return
+    if not isinstance(value, dict):
+        return
+    for kind in schema.get("anyOf", ()):
+        if kind.get("type") == "object":
+            _refuse_others(value, kind, where)
+            return
+    known = schema.get("properties")
+    if known is None or schema.get("additionalProperties", False) is not False:
+        return
+    for name, part in value.items():
+        if name not in known:
+            raise _unknown(f"{where}{name}"[:_LONGEST_NAME], sorted(known))
+        _refuse_others(part, known[name], f"{where}{name}.")
+
+
+def _unknown(name: str, known: list[str]) -> Unprocessable:
+    return Unprocessable(
+        f"There is no field `{name}` here.", fix=f"Known are: {', '.join(known)}.", code="unknown_field"
+    )

@@ -107,10 +107,10 @@ class BotRoutes:
             raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
         if not _NAME.fullmatch(name):
             raise unusable("name", "must be 1 to 64 letters, digits, - and _")
-        return await self._answer(await self._desk.add(platform, name, _written(fields)), 201)
+        return await self._answer(await self._desk.add(platform, name, written(fields)), 201)
 
     async def _change(self, call: Call) -> Response:
-        return await self._answer(await self._desk.change(*bot_of(call), _written(await call.fields())))
+        return await self._answer(await self._desk.change(*bot_of(call), written(await call.fields())))
 
     async def _remove(self, call: Call) -> Response:
         await self._desk.remove(*bot_of(call))
@@ -151,7 +151,7 @@ def _view(spec: BotSpec, status: BotStatus | None) -> Json:
     }
 
 
-def _written(fields: Fields) -> BotChanges:
+def written(fields: Fields) -> BotChanges:
     """What was sent; a setting or secret that is null is to be taken away."""
     settings, secrets = fields.mapping("settings") or {}, fields.mapping("secrets") or {}
     if len(settings) > _MOST_SETTINGS or len(secrets) > _MOST_SETTINGS:

@@ -119,6 +119,11 @@ class Client:
         self._woken.set()
 
     @property
+    def behind(self) -> bool:
+        """Whether it has not yet taken all that was pushed."""
+        return bool(self._waiting)
+
+    @property
     def ended(self) -> bool:
         """Whether it was hung up on."""
         return self._hang_up is not None

@@ -156,9 +156,9 @@ class WebConnector:
             client.look()
 
     def _session_ended(self, event: SessionEnded) -> None:
-        """Hang up on every socket of this login."""
+        """Hang up on every socket of this login or key."""
         for client in self._clients():
-            if client.identity.session == event.session:
+            if event.session in {client.identity.session, client.identity.key}:
                 client.hang_up(NO_ACCESS, "logged out")
 
     def _notices_missed(self, _: NoticesMissed) -> None:

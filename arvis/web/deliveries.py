@@ -12,7 +12,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.web.endpoints import Call, Endpoint
 from arvis.web.gate import Gate
 from arvis.web.identity import ANYONE, READ
-from arvis.web.schemas import INTEGER, Schema
+from arvis.web.schemas import FILE, INTEGER, Schema
 
 #: What a browser may be told that a file is. Anything else is bytes: nothing that came from a model is to be run.
 _SHOWN_AS = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -27,7 +27,8 @@ class DeliveryRoutes:
 
     def endpoints(self) -> list[Endpoint]:
         path, summary = "/api/deliveries/{delivery}/files/{number}", "A file of what was said, counted from 0"
-        return [Endpoint("GET", path, summary, ANYONE, self._fetch, {200: {}}, names={"number": _NUMBER})]
+        names = {"number": _NUMBER}
+        return [Endpoint("GET", path, summary, ANYONE, self._fetch, {200: FILE}, names=names, media="*/*")]
 
     async def _fetch(self, call: Call) -> Response:
         number, delivery_id = str(call.request.path_params["number"]), call.id("delivery")

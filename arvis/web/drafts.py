@@ -128,7 +128,14 @@ class Intake:
         data = await asyncio.to_thread(_decoded, text)
         if len(data) > most:
             raise _file_too_large(most)
-        return Upload(name, kind, data)
+        return Upload(name, kind, data, voice=_voice(fields))
+
+
+def _voice(fields: Fields) -> bool:
+    voice = fields.raw("voice")
+    if voice is not None and not isinstance(voice, bool):
+        raise unusable("voice", "must be true or false")
+    return bool(voice)
 
 
 def _inbox_id(event_id: str, address: Address) -> str:

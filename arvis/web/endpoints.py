@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.text import storable
 from arvis.web.bodies import BodyLimit, Fields, read_json
+from arvis.web.errors import Failure
 from arvis.web.identity import Access, Identity
 from arvis.web.schemas import BOOLEAN, INTEGER, STRING, Schema
 
@@ -30,6 +31,10 @@ PAGING: Mapping[str, Schema] = {
 }
 FLAG: Schema = BOOLEAN
 
+#: Methods that change something, and the header that makes one of them safe to send again.
+WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -38,9 +43,14 @@ class Call:
     request: Request
     identity: Identity
     body_limit: BodyLimit
+    shape: Schema | None = None
 
     async def fields(self) -> Fields:
-        return await read_json(self.request, self.body_limit)
+        """What the body says; a field that its shape does not describe is `Unprocessable`."""
+        fields = await read_json(self.request, self.body_limit)
+        if self.shape is not None:
+            fields.refuse_others(self.shape)
+        return fields
 
     def id(self, name: str) -> str:
         """An id of the path; what cannot be one names nothing."""
@@ -95,9 +105,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorForm:
+    """How the errors of a route look that speaks somebody else's protocol."""
+
+    schema: Schema
+    response: Callable[[Failure], Response]
+
+
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
-    the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes."""
+    the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes; a write that
+    is not `keyed` has a way of its own against being done twice; `media` are the types of its answers, with ", " between;
+    `errors` is set where they have not the form of the house; `refusals` are statuses that only this route refuses
+    with."""
 
     method: str
     path: str
@@ -110,6 +131,10 @@ class Endpoint:
     large: bool = False
     names: Mapping[str, Schema] = field(default_factory=dict)
     deep: bool = False
+    keyed: bool = True
+    media: str = "application/json"
+    errors: ErrorForm | None = None
+    refusals: tuple[int, ...] = ()
 
 
 def answer(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -57,10 +57,12 @@ class Failure:
         return {"error": {"code": self.code, "message": self.message, "fix": self.fix}}
 
     def to_response(self) -> Response:
-        return JSONResponse(self.to_json(), self.status, headers=_EXTRA_HEADERS.get(self.status))
+        headers = _HEADERS_OF_CODES.get(self.code, _EXTRA_HEADERS.get(self.status))
+        return JSONResponse(self.to_json(), self.status, headers=headers)
 
 
 _EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": "10"}}
+_HEADERS_OF_CODES = {"in_progress": {"Retry-After": "2"}}
 
 INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look at the log of the daemon.")
 

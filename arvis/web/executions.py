@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from starlette.responses import Response
@@ -11,9 +12,29 @@ from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
 from arvis.ports.insights import ExecutionView, Insights
 from arvis.ports.operations import Operations
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
-from arvis.web.identity import OPERATE
-from arvis.web.schemas import INTEGER, LABEL, STRING, TIME, Schema, array, listing, one_of, optional, record
+from arvis.web.identity import OPERATE, READ
+from arvis.web.schemas import (
+    INTEGER,
+    LABEL,
+    NUMBER,
+    STEP,
+    STRING,
+    TIME,
+    Schema,
+    array,
+    listing,
+    one_of,
+    optional,
+    record,
+)
+from arvis.web.steps import call_step, node_steps
 from arvis.web.views import Json, page_view
+
+_MICROS = 1_000_000
+#: Characters of what came of an execution.
+_LONGEST_OUTCOME = 2_000
+#: What is shown of a step; its changes are parts of the state.
+_SHOWN = ("at", "step", "who", "node", "decision", "durationMs")
 
 _EXECUTION: dict[str, Schema] = {
     "id": STRING,
@@ -27,10 +48,23 @@ _EXECUTION: dict[str, Schema] = {
     "createdAt": TIME,
     "updatedAt": TIME,
 }
-_STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME})
+_STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME, "durationMs": INTEGER})
 _WAIT = record({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
 EXECUTION = record(_EXECUTION)
-EXECUTION_DETAIL = record({**_EXECUTION, "path": array(_STEP), "waits": array(_WAIT), "children": array(EXECUTION)})
+EXECUTION_DETAIL = record(
+    {
+        **_EXECUTION,
+        "conversationId": optional(STRING),
+        "outcome": {**STRING, "description": "The beginning of what came of it, once it has ended."},
+        "path": array(_STEP),
+        "steps": {**array(STEP), "description": "Its way with its model calls, in the form of every timeline."},
+        "costUsd": NUMBER,
+        "inputTokens": INTEGER,
+        "outputTokens": INTEGER,
+        "waits": array(_WAIT),
+        "children": array(EXECUTION),
+    }
+)
 
 
 class ExecutionRoutes:
@@ -47,12 +81,12 @@ class ExecutionRoutes:
                 "GET",
                 "/api/executions",
                 "Turns, runs and what they call, newest first",
-                OPERATE,
+                READ,
                 self._list,
                 {200: listing(EXECUTION)},
                 query={**PAGING, **filters},
             ),
-            Endpoint("GET", one, "One of them with its way", OPERATE, self._show, shown),
+            Endpoint("GET", one, "One of them with its way", READ, self._show, shown),
             Endpoint("POST", f"{one}/cancel", "End it with all that works for it", OPERATE, self._cancel, shown),
         ]
 
@@ -98,16 +132,39 @@ def _view(execution: Execution, agents: Mapping[str, str]) -> Json:
 
 
 def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
+    """Not the state itself: it holds prompts and outputs whose secrets are nobody's business here."""
+    execution, calls = found.execution, found.calls
+    path = node_steps(found.steps, began=execution.created_at)
+    steps = [*({name: each[name] for name in _SHOWN} for each in path), *map(call_step, calls)]
     return {
-        **_view(found.execution, agents),
-        "path": [_step(each) for each in found.steps],
+        **_view(execution, agents),
+        "conversationId": execution.state.get("conversation"),
+        "outcome": _outcome(execution.result),
+        "path": [_step(each, step["durationMs"]) for each, step in zip(found.steps, path, strict=True)],
+        "steps": sorted(steps, key=lambda step: step["at"]),
+        "costUsd": sum(call.cost_micros for call in calls) / _MICROS,
+        "inputTokens": sum(call.input_tokens for call in calls),
+        "outputTokens": sum(call.output_tokens for call in calls),
         "waits": [_wait(each) for each in found.waits],
         "children": [_view(each, agents) for each in found.children],
     }
 
 
-def _step(step: Step) -> Json:
-    return {"number": step.number, "node": step.node, "decision": step.decision, "at": step.at}
+def _outcome(result: object) -> str:
+    if result is None:
+        return ""
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_OUTCOME else text[: _LONGEST_OUTCOME - 1] + "…"
+
+
+def _step(step: Step, duration: int) -> Json:
+    return {
+        "number": step.number,
+        "node": step.node,
+        "decision": step.decision,
+        "at": step.at,
+        "durationMs": duration,
+    }
 
 
 def _wait(wait: Wait) -> Json:

@@ -33,7 +33,7 @@ class Gate:
         that is offered decides alone: a cookie beside it is not looked at."""
         for name, value in connection.headers.raw:
             if name == b"authorization":
-                return self._bearer(value)
+                return await self._bearer(value)
         token = self.token(connection)
         if token is None:
             return NOBODY
@@ -52,8 +52,19 @@ class Gate:
                 found = value.strip()
         return found
 
-    def by_key(self, key: str) -> Identity:
-        return self._holder(key.encode())
+    async def by_key(self, key: str) -> Identity:
+        return await self._holder(key.encode())
+
+    async def renew(self, identity: Identity) -> Identity | None:
+        """Who was recognised some time ago, if they would be so now with the same rights. Counts as use of a login."""
+        if identity.session is not None:
+            found = await self._sessions.renew(identity.session)
+        elif identity.key is not None:
+            found = await self._keys.renew(identity.key)
+        else:
+            return identity
+        same = found is not None and (found.role, found.agents) == (identity.role, identity.agents)
+        return found if same else None
 
     def admit(self, identity: Identity, access: Access) -> None:
         if identity.role in access:
@@ -71,21 +82,27 @@ class Gate:
         """The stored person behind a sender, made when seen for the first time."""
         return await self._store.write(_seen, sender, self._clock.now())
 
+    async def known(self, identity: Identity) -> Principal | None:
+        """The stored person behind a credential; None while nobody has seen them do anything."""
+        return await self._store.read(_find, identity.user_id)
+
     async def owns(self, identity: Identity, principal_id: str | None) -> bool:
         """Whether what belongs to this principal is the asker's own."""
         principal = await self._store.read(_find, identity.user_id)
         return principal is not None and principal.id == principal_id
 
-    def _bearer(self, header: bytes) -> Identity:
+    async def _bearer(self, header: bytes) -> Identity:
         if header[: len(_BEARER)].lower() != _BEARER:
             raise Unauthorised("This kind of authorization is not known.", fix="Send `Authorization: Bearer KEY`.")
-        return self._holder(header[len(_BEARER) :].strip())
+        return await self._holder(header[len(_BEARER) :].strip())
 
-    def _holder(self, key: bytes) -> Identity:
-        identity = self._keys.holder(key)
+    async def _holder(self, key: bytes) -> Identity:
+        identity = await self._keys.holder(key)
         if identity is None:
             raise Unauthorised(
-                "This key is not known.", fix="Use a key of web.api_keys or of the data folder.", code="wrong_key"
+                "This key is not known.",
+                fix="Use a key of the dashboard, of web.api_keys or of the data folder.",
+                code="wrong_key",
             )
         return identity
 

@@ -26,10 +26,10 @@ class Greeter:
         self._gate = gate
         self._new_token = new_token
 
-    def greet(self, fields: Fields, at_upgrade: Identity) -> Greeting:
+    async def greet(self, fields: Fields, at_upgrade: Identity) -> Greeting:
         """A key in the frame wins over the cookie or key of the upgrade. Raises what `auth` can fail with."""
         key = fields.text("apiKey")
-        identity = at_upgrade if key is None else self._gate.by_key(key)
+        identity = at_upgrade if key is None else await self._gate.by_key(key)
         self._gate.admit(identity, ANYONE)
         sender = self._gate.sender(identity, fields.label("userId"), fields.display_name("userName"))
         address = address_for(identity, fields.label("channelId") or f"web-{sender.user_id}")

@@ -8,7 +8,7 @@ nothing. Forwarded headers are not believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
 from urllib.parse import urlsplit
 
@@ -28,8 +28,9 @@ _FOREIGN_SITES = {"cross-site", "same-site"}
 REQUEST_HEADER = "x-arvis-request"
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; "
-    "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _HEADERS = {
     "content-security-policy": POLICY,
@@ -38,7 +39,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self), payment=(), usb=()",
 }
 
 _WRONG_HOST = Failure(
@@ -82,7 +83,7 @@ def _name_of(entry: str) -> str:
 
 class Guard:
     """Refuses requests for strange hosts and from strange sites. `cookie` is the session's cookie; `public_origin`
-    is the origin of `web.public_url`; `open_paths` may be opened by a link on any site."""
+    is the origin of `web.public_url`; what `opens` says yes to may be opened by a link on any site."""
 
     def __init__(
         self,
@@ -91,13 +92,13 @@ class Guard:
         hosts: frozenset[str],
         public_origin: str | None,
         cookie: str,
-        open_paths: frozenset[str],
+        opens: Callable[[str], bool],
     ) -> None:
         self._app = app
         self._hosts = hosts
         self._public_origin = public_origin
         self._cookie = cookie
-        self._open_paths = open_paths
+        self._opens = opens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         failure = self._refusal(scope)
@@ -112,7 +113,7 @@ class Guard:
         if host is None or len(headers.getlist("host")) > 1 or host["name"] not in self._hosts:
             return _WRONG_HOST
         method = "CONNECT" if scope["type"] == "websocket" else scope["method"]
-        if method in _SAFE_METHODS and scope["path"] in self._open_paths:
+        if method in _SAFE_METHODS and self._opens(scope["path"]):
             return None
         if headers.get("sec-fetch-site", "").lower() in _FOREIGN_SITES:
             return _WRONG_ORIGIN

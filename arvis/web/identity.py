@@ -13,11 +13,12 @@ from enum import StrEnum
 
 from arvis.domain.errors import Forbidden
 from arvis.domain.messages import Address, PrincipalRole, Sender
+from arvis.domain.users import FIRST_USER
 
 PLATFORM = "web"
 
-#: The user id of the person who holds the login link and the owner keys.
-OWNER_ID = "owner"
+#: The user id of the person who holds the data folder and the owner keys.
+OWNER_ID = FIRST_USER
 
 AGENT_CHANNEL = "dashboard-agent-"
 
@@ -41,7 +42,7 @@ READ: Access = frozenset({Role.VIEWER, Role.OPERATOR, Role.OWNER})
 OPERATE: Access = frozenset({Role.OPERATOR, Role.OWNER})
 OWN: Access = frozenset({Role.OWNER})
 
-_PRINCIPAL_ROLES = {
+PRINCIPAL_ROLES = {
     Role.CHAT: PrincipalRole.MEMBER,
     Role.VIEWER: PrincipalRole.MEMBER,
     Role.OPERATOR: PrincipalRole.OPERATOR,
@@ -52,7 +53,8 @@ _PRINCIPAL_ROLES = {
 @dataclass(frozen=True, slots=True)
 class Identity:
     """A recognised credential. `agents` limits a chat key (None: no limit); `session` is the hash of the login's
-    cookie; `may_name` is true for owner keys, which speak for the users they name."""
+    cookie, `key` the id of a key that was made in the product; `may_name` is true for owner keys, which speak for the
+    users they name."""
 
     role: Role
     user_id: str
@@ -61,6 +63,7 @@ class Identity:
     agents: tuple[str, ...] | None = None
     session: str | None = None
     may_name: bool = False
+    key: str | None = None
 
 
 NOBODY = Identity(Role.NOBODY, "", "")
@@ -73,7 +76,7 @@ def sender_for(identity: Identity, user_id: str | None, user_name: str | None, o
         owner = user_id == OWNER_ID or user_id in owners
         role = PrincipalRole.OWNER if owner else PrincipalRole.MEMBER
         return Sender(user_id, user_name or user_id, role, paired=True)
-    role = _PRINCIPAL_ROLES[identity.role]
+    role = PRINCIPAL_ROLES[identity.role]
     return Sender(identity.user_id, identity.name, role, paired=identity.paired, agents=identity.agents)
 
 

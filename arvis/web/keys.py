@@ -1,6 +1,7 @@
-"""The keys of the API: those of the configuration and the daemon's own in the data folder.
+"""The keys of the API: those of the configuration, those made in the product, and the daemon's own in the data folder.
 
-Keys are compared as hashes in constant time and never kept or shown in clear.
+Keys are compared as hashes and never kept or shown in clear; those of the configuration in constant time, those of the
+product by looking their hash up, of which nobody can choose a part.
 """
 
 from __future__ import annotations
@@ -10,28 +11,60 @@ import hmac
 from collections.abc import Sequence
 
 from arvis.config.sections import ApiKey
+from arvis.domain.users import StoredKey
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
 from arvis.web.identity import OWNER_ID, Identity, Role
+
+#: How keys of the product begin, so that people and programs that look for leaked keys know them.
+PREFIX = "arvis_"
+
+#: How often it is written down that a key was used (ms).
+_TOUCH_MS = 3_600_000
 
 
 class KeyRing:
     """Knows which key opens what. `daemon_key` is the content of `DATA/api-key`, an owner key."""
 
-    def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey]) -> None:
+    def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:
         entries = [(_digest(key.key.get_secret_value().encode()), key) for key in keys]
         self._holders = [(digest, _holder(digest, key)) for digest, key in entries]
-        self._holders.append((_digest(daemon_key.encode()), _OWNER))
+        self._holders.append((_digest(daemon_key.encode()), _opens(Role.OWNER, OWNER_ID, "", ())))
+        self._store = store
+        self._clock = clock
 
-    def holder(self, key: bytes) -> Identity | None:
-        """Whose key this is. Looks at every entry whatever matches, so that time tells nothing."""
+    async def holder(self, key: bytes) -> Identity | None:
+        """Whose key this is."""
         offered = _digest(key)
+        return self._configured(offered) or await self._made(key, offered)
+
+    async def renew(self, key_id: str) -> Identity | None:
+        """Who holds this key of the product now; None when it was revoked."""
+        found = await self._store.read(_get, key_id)
+        return None if found is None else _identity(found)
+
+    def _configured(self, offered: bytes) -> Identity | None:
+        """Looks at every entry whatever matches, so that time tells nothing."""
         found = None
         for digest, identity in self._holders:
             if hmac.compare_digest(digest, offered):
                 found = identity
         return found
 
+    async def _made(self, key: bytes, offered: bytes) -> Identity | None:
+        if not key.startswith(PREFIX.encode()):
+            return None
+        found, now = await self._store.read(_by_hash, offered.hex()), self._clock.now()
+        if found is None:
+            return None
+        if found.used_at is None or now - found.used_at >= _TOUCH_MS:
+            await self._store.write(_used, found.id, now)
+        return _identity(found)
 
-_OWNER = Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True)
+
+def key_hash(key: str) -> str:
+    """What is stored of a key."""
+    return _digest(key.encode()).hex()
 
 
 def _digest(key: bytes) -> bytes:
@@ -39,13 +72,32 @@ def _digest(key: bytes) -> bytes:
 
 
 def _holder(digest: bytes, key: ApiKey) -> Identity:
+    return _opens(Role(key.role), f"key-{digest.hex()[:16]}", "API key", key.agents)
+
+
+def _identity(key: StoredKey) -> Identity:
+    return _opens(Role(key.role), f"key-{key.id}", key.name, key.agents, key.id)
+
+
+def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:
     """A key that is no owner's is a user of its own. A chat key with named agents counts as paired with them;
     without, it reaches what has no risky tools."""
-    user_id, name = f"key-{digest.hex()[:16]}", "API key"
-    match Role(key.role):
+    match role:
         case Role.OWNER:
-            return _OWNER
+            return Identity(Role.OWNER, OWNER_ID, "Owner", paired=True, may_name=True, key=key)
         case Role.CHAT:
-            return Identity(Role.CHAT, user_id, name, paired=bool(key.agents), agents=key.agents or None)
-        case role:
-            return Identity(role, user_id, name, paired=role is Role.OPERATOR)
+            return Identity(Role.CHAT, user_id, name, paired=bool(agents), agents=agents or None, key=key)
+        case _:
+            return Identity(role, user_id, name, paired=role is Role.OPERATOR, key=key)
+
+
+def _by_hash(tx: Transaction, hashed: str) -> StoredKey | None:
+    return tx.api_keys.by_hash(hashed)
+
+
+def _get(tx: Transaction, key_id: str) -> StoredKey | None:
+    return tx.api_keys.get(key_id)
+
+
+def _used(tx: Transaction, key_id: str, now: int) -> None:
+    tx.api_keys.used(key_id, now)

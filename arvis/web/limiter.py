@@ -1,4 +1,5 @@
-"""How often one client address may try to log in (reliability.md §5 rule 5: 5 a minute, 20 an hour).
+"""How often may be tried to log in (reliability.md §5 rule 5): 5 times a minute and 20 times an hour from one address,
+and as often for one account.
 
 The counts live in memory on purpose: a restart forgets tries, and codes die after minutes in any case.
 """
@@ -13,32 +14,58 @@ from arvis.ports.clock import Clock
 
 #: (tries, seconds)
 _WINDOWS = ((5, 60.0), (20, 3600.0))
-_MAX_ADDRESSES = 10_000
+_MOST_NAMES = 10_000
 
 
 class LoginLimiter:
     """A try counts before its outcome is known, so that many at once do not slip through; success gives it back."""
 
     def __init__(self, *, clock: Clock) -> None:
+        self._addresses = _Tries(clock)
+        self._accounts = _Tries(clock)
+        self._strange_accounts = _Tries(clock)
+
+    def count(self, address: str) -> None:
+        """Count a try from an address, or raise `TooMany`."""
+        self._addresses.count(_network(address))
+
+    def count_account(self, account: str, *, known: bool) -> None:
+        """Count a try for an account, or raise `TooMany`. Names of nobody are counted apart, so that any number of them
+        makes us forget no tries for somebody's."""
+        (self._accounts if known else self._strange_accounts).count(account)
+
+    def forgive(self, address: str, account: str | None = None) -> None:
+        """The last try of this address, and for this account, succeeded."""
+        self._addresses.forgive(_network(address))
+        if account is not None:
+            self._accounts.forgive(account)
+
+
+class _Tries:
+    """The tries of each name; of too many names the one that was silent for longest is forgotten."""
+
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
 
-    def count(self, address: str) -> None:
-        """Count a try, or raise `TooMany`."""
+    def __len__(self) -> int:
+        return len(self._tries)
+
+    def count(self, name: str) -> None:
         now = self._clock.monotonic()
-        tries = self._tries.setdefault(_network(address), deque(maxlen=_WINDOWS[-1][0]))
+        tries = self._tries.setdefault(name, deque(maxlen=_WINDOWS[-1][0]))
         for most, seconds in _WINDOWS:
             if sum(1 for at in tries if now - at < seconds) >= most:
-                raise TooMany("Too many wrong login codes.", fix="Wait a minute; after 20 in an hour, wait an hour.")
+                raise TooMany(
+                    "Too many wrong tries to log in.", fix="Wait a minute; after 20 in an hour, wait an hour."
+                )
         tries.append(now)
-        self._tries.move_to_end(_network(address))
-        if len(self._tries) > _MAX_ADDRESSES:
+        self._tries.move_to_end(name)
+        if len(self._tries) > _MOST_NAMES:
             self._tries.popitem(last=False)
 
-    def forgive(self, address: str) -> None:
-        """The last try of this address succeeded."""
-        tries = self._tries.get(_network(address))
-        if tries:
+    def forgive(self, name: str) -> None:
+        if tries := self._tries.get(name):
             tries.pop()
 
 
@@ -49,5 +76,7 @@ def _network(address: str) -> str:
     except ValueError:
         return address
     if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return address

@@ -71,7 +71,9 @@ class McpRoutes:
     def endpoints(self) -> list[Endpoint]:
         summary = "The Model Context Protocol (streamable HTTP, without sessions)"
         answers: dict[int, Schema] = {200: _MESSAGE, 202: {}}
-        return [Endpoint("POST", "/mcp", summary, ANYONE, self._post, answers, body=_MESSAGE)]
+        return [
+            Endpoint("POST", "/mcp", summary, ANYONE, self._post, answers, body=_MESSAGE, keyed=False, refusals=(501,))
+        ]
 
     async def close(self) -> None:
         """The server stops; the next request would start it again."""

@@ -4,26 +4,44 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from arvis.domain.errors import NotFound
+from arvis.domain.errors import Conflict, NotFound
+from arvis.domain.messages import Attachment, MessageStatus
+from arvis.ports.browsing import MessageFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
+from arvis.ports.operations import Operations
+from arvis.ports.store import Store, Transaction
 from arvis.web.drafts import Intake
-from arvis.web.endpoints import Call, Endpoint, answer
+from arvis.web.endpoints import IDEMPOTENCY_KEY, PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
-from arvis.web.identity import ANYONE, READ, SEND, address_for
+from arvis.web.identity import ANYONE, OPERATE, READ, SEND, address_for
 from arvis.web.patience import Patience
-from arvis.web.schemas import MESSAGE, MESSAGE_ACCEPTED, NUMBER, TIMELINE
+from arvis.web.safe_files import file_response
+from arvis.web.schemas import FILE, INTEGER, LABEL, MESSAGE, MESSAGE_ACCEPTED, NUMBER, TIMELINE, listing, one_of
 from arvis.web.statuses import RESTING, StatusBoard
-from arvis.web.views import timeline_view
+from arvis.web.talk_shapes import ASKED_MESSAGE, asked_view
+from arvis.web.views import page_view, timeline_view
 
 _DEFAULT_WAIT = 30.0
 _LONGEST_WAIT = 120.0
+_FILTERS = {"status": one_of(MessageStatus), "agent": LABEL, "platform": LABEL, "conversation": LABEL, "q": LABEL}
 
 
 class MessageRoutes:
     def __init__(
-        self, *, intake: Intake, insights: Insights, gate: Gate, board: StatusBoard, clock: Clock, patience: Patience
+        self,
+        *,
+        intake: Intake,
+        insights: Insights,
+        operations: Operations,
+        store: Store,
+        gate: Gate,
+        board: StatusBoard,
+        clock: Clock,
+        patience: Patience,
     ) -> None:
+        self._operations = operations
+        self._store = store
         self._intake = intake
         self._insights = insights
         self._gate = gate
@@ -43,6 +61,27 @@ class MessageRoutes:
                 {202: MESSAGE_ACCEPTED},
                 body=MESSAGE,
                 large=True,
+                keyed=False,
+            ),
+            Endpoint(
+                "GET",
+                "/api/messages",
+                "What people wrote, newest first",
+                READ,
+                self._list,
+                {200: listing(ASKED_MESSAGE)},
+                query={**PAGING, **_FILTERS},
+            ),
+            Endpoint("POST", f"{one}/retry", "Let its agent try again", OPERATE, self._retry, {200: TIMELINE}),
+            Endpoint(
+                "GET",
+                f"{one}/files/{{number}}",
+                "A file that came with it, counted from 0",
+                ANYONE,
+                self._file,
+                {200: FILE},
+                names={"number": {**INTEGER, "minimum": 0}},
+                media="*/*",
             ),
             Endpoint("GET", one, "What became of a message, and why", ANYONE, self._show, {200: TIMELINE}),
             Endpoint(
@@ -57,11 +96,39 @@ class MessageRoutes:
         ]
 
     async def _send(self, call: Call) -> Response:
-        fields = await call.fields()
+        fields = (await call.fields()).otherwise("id", call.request.headers.get(IDEMPOTENCY_KEY))
         sender = self._gate.sender(call.identity, fields.label("userId"), fields.display_name("userName"))
         address = address_for(call.identity, fields.label("channelId") or f"web-{sender.user_id}")
         sent = await self._intake.send(await self._intake.draft(fields), address, sender)
         return answer({"ok": True, "messageId": sent.message_id}, 202)
+
+    async def _list(self, call: Call) -> Response:
+        status = call.choice("status", MessageStatus)
+        which = MessageFilter(
+            status=None if status is None else MessageStatus(status),
+            agent=call.query("agent"),
+            platform=call.query("platform"),
+            conversation_id=call.query("conversation"),
+            text=call.query("q"),
+        )
+        page = await self._insights.asked_messages(which, limit=call.limit, cursor=call.query("cursor"))
+        return answer(page_view([asked_view(each) for each in page.items], page.next_cursor))
+
+    async def _retry(self, call: Call) -> Response:
+        job = (await self._timeline(call)).job
+        if job is None:
+            raise Conflict("No work of this message has failed.", fix="Send it again.")
+        await self._operations.retry_job(job.id)
+        return await self._show(call)
+
+    async def _file(self, call: Call) -> Response:
+        """Of one's own messages, or of any for those who read everything."""
+        await self._timeline(call)
+        file = await self._store.read(_file_of, call.id("message"), str(call.request.path_params["number"]))
+        data = await self._store.get_blob(file.sha256) if file is not None and file.sha256 else None
+        if file is None or data is None:
+            raise NotFound("There is no such file.", fix="Check the address; old files are removed in time.")
+        return file_response(data, file.filename)
 
     async def _show(self, call: Call) -> Response:
         return answer(timeline_view(await self._timeline(call)))
@@ -91,3 +158,10 @@ class MessageRoutes:
         ):
             raise NotFound("There is no such message.", fix="Check the messageId.")
         return timeline
+
+
+def _file_of(tx: Transaction, message_id: str, number: str) -> Attachment | None:
+    files = tx.files.of_message(message_id)
+    if not number.isascii() or not number.isdecimal() or len(number) > len("999") or int(number) >= len(files):
+        return None
+    return files[int(number)]

@@ -1,6 +1,7 @@
 """Prometheus figures: the queue as it stands, what happened since the start, and the process itself.
 
-Counts come from the bus and from the requests of this port; nothing is measured that a page load would slow down.
+Counts come from the bus, from the requests of this port, and from a look at what is new in the database (`figures`);
+nothing is measured that a page load would slow down.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 
-from arvis.domain.events import JobSettled, MessageReceived, StatusChanged
+from arvis.domain.events import DeliverySettled, JobSettled, MessageReceived, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus
-from arvis.ports.insights import QueueCounts
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.web.figures import Figures
 
 
 class Metrics:
     """`sockets` counts the open sockets."""
 
-    def __init__(self, *, sockets: Callable[[], int]) -> None:
+    def __init__(self, *, sockets: Callable[[], int], insights: Insights, clock: Clock) -> None:
         registry = CollectorRegistry()
+        self._insights = insights
+        self._clock = clock
+        self._figures = Figures(registry=registry, insights=insights, clock=clock)
         self._registry = registry
         self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
         self._oldest = Gauge(
@@ -34,6 +40,12 @@ class Metrics:
         self._requests = Counter(
             "arvis_http_requests", "Requests by route", ["method", "path", "status"], registry=registry
         )
+        self._deliveries = Counter(
+            "arvis_deliveries_settled",
+            "Deliveries that left or were given up",
+            ["platform", "state"],
+            registry=registry,
+        )
         Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
         ProcessCollector(registry=registry)
 
@@ -43,6 +55,7 @@ class Metrics:
             bus.subscribe(MessageReceived, self._message_received),
             bus.subscribe(StatusChanged, self._status_changed),
             bus.subscribe(JobSettled, self._job_settled),
+            bus.subscribe(DeliverySettled, self._delivery_settled),
         ]
         try:
             yield
@@ -54,7 +67,9 @@ class Metrics:
         """`path` is the route's pattern, never the address itself: ids would make a figure each."""
         self._requests.labels(method, path, status).inc()
 
-    def text(self, counts: QueueCounts) -> bytes:
+    async def text(self) -> bytes:
+        counts = await self._insights.counts(self._clock.now())
+        await self._figures.look()
         self._jobs.clear()
         for (kind, status), number in counts.jobs.items():
             self._jobs.labels(kind, status).set(number)
@@ -70,3 +85,6 @@ class Metrics:
 
     def _job_settled(self, event: JobSettled) -> None:
         self._settled.labels(event.status).inc()
+
+    def _delivery_settled(self, event: DeliverySettled) -> None:
+        self._deliveries.labels(event.address.platform, event.state).inc()

@@ -8,48 +8,116 @@ from http import HTTPStatus
 from typing import Any
 
 from arvis import __version__
-from arvis.web.endpoints import Endpoint
+from arvis.web.components import Components, for_bodies
+from arvis.web.endpoints import IDEMPOTENCY_KEY, Endpoint
 from arvis.web.errors import STATUSES
+from arvis.web.examples import EXAMPLES
+from arvis.web.idempotency import REPLAYED, takes_key
 from arvis.web.identity import PUBLIC
 from arvis.web.schemas import ERROR, Schema
+from arvis.web.shape_names import NAMED
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_ABOUT = """Errors have one form and a fix. Times are milliseconds since the epoch. Lists are paged: hand `nextCursor`
-back as `cursor`. Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a
-`-suffix`), and `dashboard-agent-SLUG`, where each of them has a conversation of its own."""
+_ABOUT = f"""Errors have one form and a fix. Times are milliseconds since the epoch. Lists are paged: hand `nextCursor`
+back as `cursor`. In a body `null` is the same as a field that is left out, and a field that is not described is refused.
+
+`{IDEMPOTENCY_KEY}` makes a write safe to send again: for a day, the same request with the same key gets the first answer,
+with `{REPLAYED}: true`, and nothing is done twice. `POST /api/message` takes it as the `id` of the message.
+
+Members and chat keys use their own channels: `web-USERID`, `cli-USERID` (each also with a `-suffix`), and
+`dashboard-agent-SLUG`, where each of them has a conversation of its own."""
+
+#: What a group of routes is about; groups that are not listed have a name only.
+_TAGS = {
+    "system": "Whether it runs, how it does, and this document.",
+    "message": "Send a message.",
+    "messages": "What became of a message.",
+    "jobs": "The queue.",
+    "executions": "What agents do and did, step by step.",
+    "waits": "Questions that wait for a person.",
+    "agents": "Agents, their versions and the channels they answer in.",
+    "memory": "What agents know about people, projects and themselves.",
+    "accounts": "Accounts at providers of models.",
+    "bots": "Bots on chat platforms.",
+    "hooks": "Doors for others: platforms and webhooks.",
+    "webhooks": "Webhooks that start an agent.",
+    "variables": "Values and secrets for tools.",
+    "schedules": "Reminders, schedules and heartbeats.",
+    "people": "Who talks to the agents.",
+    "pairings": "Strangers who ask to be let in.",
+    "auth": "Logging in and out.",
+    "mcp": "The Model Context Protocol.",
+    "v1": "As OpenAI's clients know a server; errors have its form.",
+}
+
+_ID: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
+_KEY_HEADER: dict[str, Any] = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "required": False,
+    "description": "A fresh text for each write, such as a UUID. With the same one, the same request is done once.",
+    "schema": {"type": "string", "pattern": "^[!-~]{1,200}$"},
+}
+_HEADERS: dict[str, dict[str, Any]] = {
+    "WWW-Authenticate": {"description": "How to say who you are.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds until it is worth another try.", "schema": {"type": "string"}},
+    REPLAYED: {
+        "description": f"`true` when an earlier request with this `{IDEMPOTENCY_KEY}` was answered so.",
+        "schema": {"type": "string", "enum": ["true"]},
+    },
+}
+_HEADERS_OF = {401: ("WWW-Authenticate",), 409: ("Retry-After",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 
 def describe(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    components = Components(NAMED)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, components)
+    used = sorted({_tag(endpoint) for endpoint in endpoints})
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Arvis", "version": __version__, "description": _ABOUT},
+        "info": {"title": "Arvis", "version": __version__, "description": _ABOUT, "license": {"name": "MIT"}},
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag, **({"description": _TAGS[tag]} if tag in _TAGS else {})} for tag in used],
         "paths": paths,
         "components": {
-            "schemas": {"Error": ERROR},
+            "schemas": components.schemas,
+            "parameters": {"IdempotencyKey": _KEY_HEADER},
+            "headers": _HEADERS,
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer"},
-                "cookie": {"type": "apiKey", "in": "cookie", "name": "arvis_session"},
+                "key": {"type": "http", "scheme": "bearer", "description": "A key, or the one of the data folder."},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": "arvis_session", "description": "A login."},
             },
         },
     }
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, components: Components) -> dict[str, Any]:
+    public = endpoint.access == PUBLIC
     operation: dict[str, Any] = {
+        "tags": [_tag(endpoint)],
         "summary": endpoint.summary,
+        "description": "Open to everybody." if public else f"Roles: {', '.join(sorted(endpoint.access))}.",
         "operationId": _operation_id(endpoint),
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
-        "responses": {**_errors(endpoint), **_answers(endpoint)},
-        "security": [] if endpoint.access == PUBLIC else [{"key": []}, {"cookie": []}],
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint), *_header_parameters(endpoint)],
+        "responses": {**_errors(endpoint, components), **_answers(endpoint, components)},
+        "security": [] if public else [{"key": []}, {"cookie": []}],
     }
-    if endpoint.access != PUBLIC:
+    if not public:
         operation["x-roles"] = sorted(endpoint.access)
     if endpoint.body is not None:
-        operation["requestBody"] = {"required": True, "content": _content(endpoint.body)}
+        content: dict[str, Any] = {"schema": for_bodies(endpoint.body)}
+        example = EXAMPLES.get((endpoint.method, endpoint.path))
+        if example is not None:
+            content["example"] = example
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     return operation
+
+
+def _tag(endpoint: Endpoint) -> str:
+    words = [word for word in endpoint.path.split("/") if word not in {"", "api"}]
+    return "system" if len(words) == 1 and not endpoint.path.startswith(("/api/", "/mcp")) else words[0]
 
 
 def _operation_id(endpoint: Endpoint) -> str:
@@ -58,11 +126,8 @@ def _operation_id(endpoint: Endpoint) -> str:
 
 
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    schema: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}
     names = _PARAMETER.findall(endpoint.path)
-    return [
-        {"name": name, "in": "path", "required": True, "schema": endpoint.names.get(name, schema)} for name in names
-    ]
+    return [{"name": name, "in": "path", "required": True, "schema": endpoint.names.get(name, _ID)} for name in names]
 
 
 def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
@@ -71,26 +136,50 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     ]
 
 
-def _answers(endpoint: Endpoint) -> dict[str, Any]:
-    if endpoint.path == "/metrics":
-        return {"200": {"description": "Done", "content": {"text/plain": {"schema": {"type": "string"}}}}}
+def _header_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    return [{"$ref": "#/components/parameters/IdempotencyKey"}] if takes_key(endpoint) else []
+
+
+def _answers(endpoint: Endpoint, components: Components) -> dict[str, Any]:
+    headers = {"headers": _headers(REPLAYED)} if takes_key(endpoint) else {}
     return {
         str(status): {
             "description": "Not now" if status == HTTPStatus.SERVICE_UNAVAILABLE else "Done",
-            "content": _content(schema),
+            **headers,
+            **({"content": _content(endpoint.media, components.share(schema))} if schema else {}),
         }
         for status, schema in endpoint.answers.items()
     }
 
 
-def _errors(endpoint: Endpoint) -> dict[str, Any]:
-    possible = {status for _, status in STATUSES} - ({401, 403} if endpoint.access == PUBLIC else set())
-    if "{" not in endpoint.path and endpoint.body is None:
-        possible -= {404, 409}
-    reference = {"$ref": "#/components/schemas/Error"}
-    errors = {str(status): {"description": "Refused", "content": _content(reference)} for status in sorted(possible)}
-    return {**errors, "default": {"description": "Refused", "content": _content(reference)}}
+def _content(media: str, schema: Schema) -> dict[str, Any]:
+    """Only JSON has a shape: plain text is a text, and files and streams are whatever they are."""
+    found: dict[str, Any] = {}
+    for kind in media.split(", "):
+        if kind == "application/json":
+            found[kind] = {"schema": schema}
+        else:
+            found[kind] = {"schema": {"type": "string"}} if kind == "text/plain" else {}
+    return found
 
 
-def _content(schema: Schema) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
+    """Every status that a handler or the door before it may refuse with."""
+    possible = {status for _, status in STATUSES} - (
+        {401, 403} if endpoint.access == PUBLIC and endpoint.method == "GET" else set()
+    )
+    if "{" not in endpoint.path and endpoint.body is None and not endpoint.query:
+        possible -= {404} if takes_key(endpoint) else {404, 409}
+    form = ERROR if endpoint.errors is None else endpoint.errors.schema
+    return {
+        str(status): {
+            "description": f"Refused: {HTTPStatus(status).phrase.lower()}",
+            **({"headers": _headers(*_HEADERS_OF[status])} if status in _HEADERS_OF else {}),
+            "content": {"application/json": {"schema": components.share(form)}},
+        }
+        for status in sorted({*possible, *endpoint.refusals})
+    }
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

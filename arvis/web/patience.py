@@ -11,7 +11,8 @@ class Patience:
     two looks at the login of an open socket; `look`: between two looks at the status of a message that somebody
     waits for, because events of other processes do not reach this bus; `closing`: for a closing socket to take the
     rest, and for running requests when the server stops; `idle`: for a connection to bring a whole request, and to take
-    some more of an answer."""
+    some more of an answer; `completion`: for the answer to a chat completion that is not streamed; `keepalive`: between
+    two signs of life of a stream that has nothing to say."""
 
     greeting: float = 10.0
     sending: float = 10.0
@@ -19,3 +20,5 @@ class Patience:
     look: float = 5.0
     closing: int = 3
     idle: int = 15
+    completion: float = 600.0
+    keepalive: float = 15.0

@@ -15,15 +15,16 @@ from arvis.agents.people import GIVEN_ROLES, Owners
 from arvis.domain.errors import NotFound, TooMany, Unprocessable
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.platforms import Pairing, PairingStatus
+from arvis.domain.users import UserRole
 from arvis.domain.versions import Version
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.people import Person
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.web.bodies import unusable
 from arvis.web.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
-from arvis.web.identity import OPERATE, OWN, READ
+from arvis.web.identity import OPERATE, OWN, PLATFORM, READ
 from arvis.web.schemas import BOOLEAN, LABEL, STRING, TIME, array, listing, one_of, optional, record
 from arvis.web.views import page_view
 
@@ -31,6 +32,8 @@ Json = dict[str, Any]
 
 _MOST_CHANGES = 50
 _LONGEST_CODE = 40
+#: More than anybody has.
+_MOST_USERS = 10_000
 
 PERSON = record(
     {
@@ -67,7 +70,7 @@ CODE_OR_ID = record({"code": CODE, "id": STRING}, required=())
 
 
 class PeopleRoutes:
-    """`owners` are those of the configuration and whoever has an owner's login or key."""
+    """`owners` are those of the configuration and the first user; to them come the users of the dashboard who are owners."""
 
     def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, owners: Owners) -> None:
         self._insights = insights
@@ -119,7 +122,8 @@ class PeopleRoutes:
             limit=call.limit,
             cursor=call.query("cursor"),
         )
-        shown = [self._person_view(person) for person in page.items]
+        owners = await self._all_owners()
+        shown = [_person_view(person, owners) for person in page.items]
         return answer(page_view([each for each in shown if role in {None, each["role"]}], page.next_cursor))
 
     async def _show(self, call: Call) -> Response:
@@ -135,7 +139,7 @@ class PeopleRoutes:
             call.id("person"),
             role=role,
             paired=paired,
-            owners=self._owners,
+            owners=await self._all_owners(),
             by=await self._by(call),
             now=self._clock.now(),
         )
@@ -156,7 +160,7 @@ class PeopleRoutes:
         found = await self._store.write(pairing.approve, code, await self._by(call), self._clock.now())
         if not isinstance(found, Paired):
             raise self._refusal(found)
-        return answer(self._person_view(await self._person(found.principal.id)))
+        return answer(_person_view(await self._person(found.principal.id), await self._all_owners()))
 
     async def _reject(self, call: Call) -> Response:
         fields = await call.fields()
@@ -201,21 +205,31 @@ class PeopleRoutes:
     async def _shown(self, person_id: str) -> Response:
         person = await self._person(person_id)
         changes = await self._store.read(people.changes, person_id, _MOST_CHANGES)
-        return answer({**self._person_view(person), "changes": [_change_view(each) for each in changes]})
+        owners = await self._all_owners()
+        return answer({**_person_view(person, owners), "changes": [_change_view(each) for each in changes]})
 
-    def _person_view(self, person: Person) -> Json:
-        known: Principal = person.principal
-        return {
-            "id": known.id,
-            "platform": known.platform,
-            "userId": known.user_id,
-            "name": known.name,
-            "role": people.role_of(known, self._owners),
-            "paired": known.paired,
-            "pairedAt": person.paired_at,
-            "createdAt": person.created_at,
-            "updatedAt": person.updated_at,
-        }
+    async def _all_owners(self) -> Owners:
+        users = await self._store.read(_owners_here)
+        return {**self._owners, PLATFORM: [*self._owners.get(PLATFORM, ()), *users]}
+
+
+def _owners_here(tx: Transaction) -> list[str]:
+    return [user.id for user in tx.users.after("", _MOST_USERS) if user.role is UserRole.OWNER]
+
+
+def _person_view(person: Person, owners: Owners) -> Json:
+    known: Principal = person.principal
+    return {
+        "id": known.id,
+        "platform": known.platform,
+        "userId": known.user_id,
+        "name": known.name,
+        "role": people.role_of(known, owners),
+        "paired": known.paired,
+        "pairedAt": person.paired_at,
+        "createdAt": person.created_at,
+        "updatedAt": person.updated_at,
+    }
 
 
 def pairing_view(asked: Pairing) -> Json:

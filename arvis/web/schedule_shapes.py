@@ -63,7 +63,16 @@ NEW_SCHEDULE = record(
     {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
     required=("kind", "agent", "schedule", "platform", "channelId"),
 )
-CHANGED_SCHEDULE = record(_WRITABLE, required=())
+CHANGED_SCHEDULE = record(
+    {
+        **_WRITABLE,
+        "timezone": optional(_WRITABLE["timezone"]),
+        "grace": optional(_GRACE),
+        "graph": optional(_GRAPH),
+        "script": optional(_SCRIPT),
+    },
+    required=(),
+)
 UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
 OCCURRENCE = record(
     {

@@ -7,7 +7,7 @@ from typing import Any
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.jobs import JobKind, JobStatus
-from arvis.domain.messages import FileKind, FileState, MessageStatus, Role
+from arvis.domain.messages import MessageStatus
 
 Schema = dict[str, Any]
 
@@ -16,6 +16,8 @@ INTEGER: Schema = {"type": "integer"}
 NUMBER: Schema = {"type": "number"}
 BOOLEAN: Schema = {"type": "boolean"}
 ANYTHING: Schema = {}
+#: Bytes, whatever they are.
+FILE: Schema = {"type": "string", "contentMediaType": "application/octet-stream"}
 TIME: Schema = {"type": "integer", "description": "Milliseconds since the epoch (UTC)."}
 LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
 
@@ -67,8 +69,6 @@ JOB = record(
         "finishedAt": optional(TIME),
     }
 )
-JOB_DETAIL = record({**JOB["properties"], "payload": {"type": "object"}})
-
 WAIT = record(
     {
         "id": STRING,
@@ -96,9 +96,10 @@ WAIT_ANSWER = record(
 
 ATTACHMENT = record(
     {
-        "filename": LABEL,
+        "filename": {**STRING, "description": "What is too long for a name is cut."},
         "contentType": STRING,
         "data": {"type": "string", "contentEncoding": "base64"},
+        "voice": {**BOOLEAN, "description": "It is what the sender says: what is heard in it becomes their words."},
     },
     required=("filename", "data"),
 )
@@ -114,16 +115,26 @@ MESSAGE = record(
     required=(),
 )
 MESSAGE_ACCEPTED = record({"ok": BOOLEAN, "messageId": STRING})
-STEP = {
+STEP: Schema = {
     "type": "object",
-    "properties": {"at": TIME, "step": STRING},
+    "properties": {
+        "at": TIME,
+        "step": STRING,
+        "who": {**optional(STRING), "description": "A person, model, tool or node."},
+        "durationMs": optional(INTEGER),
+        "costUsd": NUMBER,
+        "input": {"description": "What went in, where that is known."},
+        "output": {"description": "What came out."},
+    },
     "required": ["at", "step"],
     "description": "One thing that happened; further fields depend on `step`.",
+    "additionalProperties": True,
 }
 TIMELINE = record(
     {
         "messageId": STRING,
         "status": one_of(MessageStatus),
+        "explanation": {**STRING, "description": "Why it was answered, or why it was not, in a sentence."},
         "reason": optional(STRING),
         "channelId": STRING,
         "content": STRING,
@@ -152,45 +163,6 @@ AGENT = record(
         "status": one_of(AgentStatus),
     }
 )
-CONVERSATION = record(
-    {
-        "id": STRING,
-        "agent": STRING,
-        "platform": STRING,
-        "connector": STRING,
-        "channelId": STRING,
-        "thread": STRING,
-        "turns": INTEGER,
-        "createdAt": TIME,
-        "lastMessageAt": TIME,
-    }
-)
-STORED_ATTACHMENT = record(
-    {
-        "filename": STRING,
-        "contentType": STRING,
-        "size": INTEGER,
-        "state": one_of(FileState),
-        "kind": optional(one_of(FileKind)),
-        "problem": {"type": "string", "description": "Why it could not be read; empty when it could."},
-    }
-)
-STORED_MESSAGE = record(
-    {
-        "id": STRING,
-        "role": one_of(Role),
-        "content": STRING,
-        "status": one_of(MessageStatus),
-        "reason": optional(STRING),
-        "userName": STRING,
-        "replyTo": optional(STRING),
-        "turn": optional(INTEGER),
-        "source": {**STRING, "description": "What had it written where nobody asked: schedule:ID or webhook:ID."},
-        "attachments": array(STORED_ATTACHMENT),
-        "createdAt": TIME,
-    }
-)
-
 BACKUP = record(
     {
         "name": STRING,
@@ -203,9 +175,6 @@ BACKUP = record(
     }
 )
 
-ME = record({"userId": STRING, "name": STRING, "role": STRING, "channelId": STRING})
-LOGIN = record({"code": {"type": "string", "minLength": 1, "maxLength": 200}})
-CODE = record({"code": STRING, "url": STRING, "expiresAt": TIME})
 HEALTH = record({"status": STRING, "version": STRING})
 READY = record(
     {

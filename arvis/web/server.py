@@ -36,7 +36,8 @@ class WebServer:
         A server that was stopped may be started again."""
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
-        for part in (self._parts.connector, self._parts.board, self._parts.metrics):
+        parts = self._parts
+        for part in (parts.connector, parts.board, parts.metrics, parts.watching, parts.pace):
             self._listening.enter_context(part.listening(self._bus))
         self._uvicorn = self._new_uvicorn()
         self._serving = await self._uvicorn.begin(listener)

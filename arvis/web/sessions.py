@@ -1,31 +1,36 @@
 """Logins of the dashboard: one-time codes and cookie sessions. The database holds hashes only.
 
-A session ends 12 hours after its last use (an open socket counts as use), 30 days after its begin, or at logout.
+A session ends some time after its last use (an open socket counts as use), some time after its begin, at logout, and
+when somebody ends it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.errors import Unauthorised
-from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.events import SessionEnded
+from arvis.domain.messages import PrincipalRole
+from arvis.domain.users import FIRST_USER, User
+from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.repositories import LoginSession
+from arvis.ports.logins import LoginSession
 from arvis.ports.store import Store, Transaction
-from arvis.web.identity import OWNER_ID, PLATFORM, Identity, Role
+from arvis.web import user_rows
+from arvis.web.identity import Identity, Role
 
 CODE_LIFE_MS = 10 * 60_000
-IDLE_MS = 12 * 3_600_000
-LIFE_MS = 30 * 24 * 3_600_000
 TOUCH_MS = 60_000
 
-_ROLES = {
-    PrincipalRole.OWNER: Role.OWNER,
-    PrincipalRole.OPERATOR: Role.OPERATOR,
-    PrincipalRole.MEMBER: Role.CHAT,
-}
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How long a login lasts without use, and how long in all (ms)."""
+
+    idle: int
+    whole: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,78 +41,130 @@ class Login:
     identity: Identity
 
 
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """What is known of a session before it is known whose it will be."""
+
+    token_hash: str
+    device: str
+    life: Life
+    now: int
+
+
 class Sessions:
     """`new_token` makes URL-safe texts of at least 128 random bits."""
 
-    def __init__(self, *, store: Store, clock: Clock, new_token: Callable[[], str]) -> None:
+    def __init__(self, *, store: Store, clock: Clock, bus: Bus, new_token: Callable[[], str], life: Life) -> None:
         self._store = store
         self._clock = clock
+        self._bus = bus
         self._new_token = new_token
+        self.life = life
 
-    async def new_code(self) -> str:
-        """A login code: good once, for ten minutes."""
+    async def new_code(self, user_id: str = FIRST_USER) -> str:
+        """A login code of this user: good once, for ten minutes."""
         code, now = self._new_token(), self._clock.now()
-        await self._store.write(_add_code, _hash(code), now + CODE_LIFE_MS, now)
+        await self._store.write(_add_code, hashed(code), user_id, now + CODE_LIFE_MS, now)
         return code
 
-    async def log_in(self, code: str, old_token: str | None) -> Login:
+    async def log_in(self, code: str, old_token: str | None, device: str) -> Login:
         """Spend a code for a new session; the one that came with the request ends."""
         token = self._new_token()
-        old = None if old_token is None else _hash(old_token)
-        principal = await self._store.write(_log_in, _hash(code), _hash(token), old, self._clock.now())
-        identity = None if principal is None else _identity(principal, _hash(token))
-        if identity is None:
-            raise Unauthorised(
-                "This login link is not valid.",
-                why="It was used before, or is older than ten minutes.",
-                fix="Run `arvis login` for a new one.",
-                code="bad_code",
-            )
-        return Login(token, identity)
+        user = await self._store.write(_spend, hashed(code), self._opening(token, device))
+        return await self._begun(token, user, old_token, "bad_code")
+
+    async def begin(self, user: User, old_token: str | None, device: str) -> Login:
+        """A new session of somebody who has shown a password that was `user`'s; the one that came with the request
+        ends."""
+        token = self._new_token()
+        known = await self._store.write(_open_for, user, self._opening(token, device))
+        return await self._begun(token, known, old_token, "wrong_password")
 
     async def identify(self, token: str) -> Identity | None:
         """Who holds this cookie; None when the session has ended."""
-        return await self.renew(_hash(token))
+        return await self.renew(hashed(token))
 
     async def renew(self, session: str) -> Identity | None:
         """Count a use of a session (by its hash), written at most once a minute; None when it has ended."""
         found, now = await self._store.read(_session, session), self._clock.now()
         if found is None:
             return None
-        if now - found.seen_at >= IDLE_MS or now - found.created_at >= LIFE_MS:
+        if now - found.seen_at >= self.life.idle or now - found.created_at >= self.life.whole:
             await self.end(session)
             return None
         if now - found.seen_at >= TOUCH_MS:
             await self._store.write(_touch, session, now)
-        return _identity(found.principal, session)
+        return _identity(found)
 
-    async def end(self, session: str) -> None:
-        await self._store.write(_end, session)
+    async def end(self, session: str) -> bool:
+        """End a session and its sockets; False when it has ended already."""
+        ended = await self._store.write(_end, session)
+        self.tell_of_end([session])
+        return ended
+
+    def tell_of_end(self, sessions: Sequence[str]) -> None:
+        """These have ended: their sockets close."""
+        for session in sessions:
+            self._bus.publish(SessionEnded(session))
+
+    def _opening(self, token: str, device: str) -> _Opening:
+        return _Opening(hashed(token), device, self.life, self._clock.now())
+
+    async def _begun(self, token: str, user: User | None, old_token: str | None, code: str) -> Login:
+        identity = None if user is None else await self.identify(token)
+        if identity is None:
+            raise Unauthorised(
+                "This login link is not valid." if code == "bad_code" else "This user cannot log in.",
+                why="It was used before, or is older than ten minutes." if code == "bad_code" else "",
+                fix="Run `arvis login` for a new one.",
+                code=code,
+            )
+        if old_token is not None:
+            await self.end(hashed(old_token))
+        return Login(token, identity)
 
 
-def _identity(principal: Principal, session: str) -> Identity | None:
-    role = _ROLES.get(principal.role)
-    if role is None:
-        return None
-    return Identity(role, principal.user_id, principal.name, paired=True, session=session)
-
-
-def _hash(token: str) -> str:
+def hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _add_code(tx: Transaction, code_hash: str, expires_at: int, now: int) -> None:
-    tx.logins.add_code(code_hash, expires_at, now)
-
-
-def _log_in(tx: Transaction, code_hash: str, token_hash: str, old_hash: str | None, now: int) -> Principal | None:
-    if not tx.logins.use_code(code_hash, now):
+def _identity(found: LoginSession) -> Identity | None:
+    """Who a session belongs to; None when they are blocked or no user any more."""
+    user = found.user or user_rows.implied(found.principal.user_id, found.created_at)
+    if user is None or found.principal.role is PrincipalRole.BLOCKED:
         return None
-    if old_hash is not None:
-        tx.logins.close_session(old_hash)
-    principal = tx.principals.seen(PLATFORM, OWNER_ID, "Owner", PrincipalRole.OWNER, now)
-    tx.logins.open_session(token_hash, principal.id, now)
-    return principal
+    return Identity(Role(user.role), user.id, user.name, paired=True, session=found.token_hash)
+
+
+def _add_code(tx: Transaction, code_hash: str, user_id: str, expires_at: int, now: int) -> None:
+    tx.logins.add_code(code_hash, user_id, expires_at, now)
+
+
+def _spend(tx: Transaction, code_hash: str, opening: _Opening) -> User | None:
+    user_id = tx.logins.use_code(code_hash, opening.now)
+    if user_id == FIRST_USER:
+        user_rows.first_user(tx, opening.now)
+    user = None if user_id is None else tx.users.get(user_id)
+    return None if user is None else _open(tx, user, opening)
+
+
+def _open_for(tx: Transaction, shown: User, opening: _Opening) -> User | None:
+    """The password may have been changed since it was looked at."""
+    if shown.id == FIRST_USER:
+        user_rows.first_user(tx, opening.now)
+    user = tx.users.get(shown.id)
+    if user is None or user.password_hash != shown.password_hash:
+        return None
+    return _open(tx, user, opening)
+
+
+def _open(tx: Transaction, user: User, opening: _Opening) -> User:
+    """Logins that are over are forgotten when another one begins."""
+    life, now = opening.life, opening.now
+    tx.logins.drop_over(seen_before=now - life.idle, created_before=now - life.whole)
+    principal = user_rows.principal_of(tx, user, now)
+    tx.logins.open_session(opening.token_hash, principal.id, opening.device, now)
+    return user
 
 
 def _session(tx: Transaction, session: str) -> LoginSession | None:
@@ -118,5 +175,5 @@ def _touch(tx: Transaction, session: str, now: int) -> None:
     tx.logins.touch(session, now)
 
 
-def _end(tx: Transaction, session: str) -> None:
-    tx.logins.close_session(session)
+def _end(tx: Transaction, session: str) -> bool:
+    return tx.logins.close_session(session)

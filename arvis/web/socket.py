@@ -17,22 +17,25 @@ from arvis.domain.errors import Invalid, Unauthorised, Unprocessable
 from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
-from arvis.web.bodies import SMALL, BodyLimit, Fields, parse_fields
+from arvis.web.bodies import SMALL, BodyLimit, Fields, parse_fields, unusable
 from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, Look, frame
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
-from arvis.web.identity import SEND, Identity
+from arvis.web.identity import READ, SEND, Identity
 from arvis.web.patience import Patience
-from arvis.web.sessions import Sessions
 from arvis.web.speech import Listening
 from arvis.web.views import delivery_frame
+from arvis.web.watching import Watching
 
 #: Deliveries that one look at the database brings. Each may be as long as `limits.reply_bytes`, and a client that does
 #: not read holds them all for a while.
 _SLICE = 16
+
+#: That one frame names.
+_MOST_TOPICS = 50
 
 _Handler = Callable[[Client, Fields], Awaitable[None]]
 
@@ -45,29 +48,31 @@ class SocketRoute:
         *,
         gate: Gate,
         greeter: Greeter,
-        sessions: Sessions,
         intake: Intake,
         inbox: Inbox,
         insights: Insights,
         connector: WebConnector,
         patience: Patience,
         listening: Listening,
+        watching: Watching,
     ) -> None:
         self._gate = gate
         self._greeter = greeter
-        self._sessions = sessions
         self._intake = intake
         self._inbox = inbox
         self._insights = insights
         self._connector = connector
         self._patience = patience
         self._listening = listening
+        self._watching = watching
         self._handlers: Mapping[str, _Handler] = {
             "message": self._message,
             "click": self._click,
             "stop": self._stop,
             "ping": self._ping,
             "speech": self._speech,
+            "watch": self._watch,
+            "unwatch": self._unwatch,
             "auth": self._auth_again,
         }
 
@@ -84,12 +89,12 @@ class SocketRoute:
                 socket.state.take_large_frames()
                 await self._converse(socket, greeting)
 
-    def _welcome(self, fields: Fields, at_upgrade: Identity) -> Greeting:
-        greeting = self._greeter.greet(fields, at_upgrade)
+    async def _welcome(self, fields: Fields, at_upgrade: Identity) -> Greeting:
+        greeting = await self._greeter.greet(fields, at_upgrade)
         self._connector.check_room(greeting.client.address)
         return greeting
 
-    async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Greeting]) -> Greeting | None:
+    async def _greet(self, socket: WebSocket, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting | None:
         """The greeting, or None when the socket was closed for the lack of a right one."""
         try:
             async with asyncio.timeout(self._patience.greeting):
@@ -116,6 +121,7 @@ class SocketRoute:
             await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connector.leave(client)
+            self._watching.unwatch(client)
             client.hang_up(GOING_AWAY, "the connection ended")
             reader.cancel()
             await asyncio.gather(reader, writer, return_exceptions=True)
@@ -182,10 +188,11 @@ class SocketRoute:
             client.push(_error(done, None if isinstance(fields, Failure) else fields.raw("id")))
 
     async def _renew(self, client: Client) -> None:
-        """An open socket counts as use of its login, and ends with it wherever it was ended."""
-        session = client.identity.session
-        if session is not None and await self._sessions.renew(session) is None:
+        """An open socket counts as use of its login, and ends with it, or with its key, wherever it was ended."""
+        if (identity := await self._gate.renew(client.identity)) is None:
             client.hang_up(NO_ACCESS, "logged out")
+        else:
+            self._watching.recognise(client, identity)
 
     async def _handle(self, client: Client, fields: Fields) -> None:
         handler = self._handlers.get(fields.required_text("type"))
@@ -223,8 +230,26 @@ class SocketRoute:
         self._gate.admit(client.identity, SEND)
         await self._listening.hear(client, fields)
 
+    async def _watch(self, client: Client, fields: Fields) -> None:
+        """The topics are added to those that are watched already."""
+        self._gate.admit(client.identity, READ)
+        watched = await self._watching.watch(client, _topics(fields))
+        client.push(frame({"type": "watching", "topics": watched}))
+
+    async def _unwatch(self, client: Client, fields: Fields) -> None:
+        """Without topics: all of them."""
+        watched = self._watching.unwatch(client, _topics(fields) if fields.has("topics") else None)
+        client.push(frame({"type": "watching", "topics": watched}))
+
     async def _auth_again(self, _: Client, __: Fields) -> None:
         raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")
+
+
+def _topics(fields: Fields) -> list[str]:
+    topics = fields.texts("topics")
+    if not topics or len(topics) > _MOST_TOPICS:
+        raise unusable("topics", f"must be a list of 1 to {_MOST_TOPICS} topics")
+    return topics
 
 
 async def _until_gone(work: Awaitable[None]) -> None:
@@ -233,11 +258,11 @@ async def _until_gone(work: Awaitable[None]) -> None:
         await work
 
 
-async def _first_frame(text: str | None, greet: Callable[[Fields], Greeting]) -> Greeting:
+async def _first_frame(text: str | None, greet: Callable[[Fields], Awaitable[Greeting]]) -> Greeting:
     fields = await _fields(text, SMALL)
     if fields.required_text("type") != "auth":
         raise Unauthorised("Say who you are first.", fix='Send {"type": "auth", …}.', code="no_greeting")
-    return greet(fields)
+    return await greet(fields)
 
 
 async def _receive(socket: WebSocket) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from arvis.bots.desk import BotDesk
 from arvis.config.sections import Limits, Web
+from arvis.domain.money import SpendingLimits
 from arvis.ports.backups import Backups
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -15,15 +16,18 @@ from arvis.ports.connector import Connector
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations
+from arvis.ports.passwords import Passwords
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
 from arvis.runner.desk import AccountDesk
 from arvis.skills.importing import Importer
 from arvis.speech import Rules, Thoughts, known_thoughts
 from arvis.web.connector import WebConnector
+from arvis.web.house import House
 from arvis.web.patience import Patience
 
-PAGE_FOLDER = Path(__file__).parent / "page"
+#: What the build hook makes of `ui/`.
+PAGE_FOLDER = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,7 @@ class Surroundings:
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
     whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
     is on, by platform and name; `room` whether the disk has some for new work; `skills` brings skills in; days and months of
-    reports are those of `zone`; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
+    reports are those of `zone`; `spending` gives the limits of this moment; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
     speak."""
 
     config: Web
@@ -47,6 +51,7 @@ class Surroundings:
     bots: BotDesk
     bot_connector: Callable[[str, str], Connector | None]
     secrets: SecretBox
+    passwords: Passwords
     store: Store
     connector: WebConnector
     bus: Bus
@@ -56,9 +61,11 @@ class Surroundings:
     bot_health: Callable[[], Mapping[str, bool]]
     room: Callable[[], bool]
     skills: Importer
+    house: House
     page_folder: Path = PAGE_FOLDER
     patience: Patience = field(default_factory=Patience)
     zone: str = "UTC"
+    spending: Callable[[], SpendingLimits] = SpendingLimits
     all_owners: Mapping[str, Collection[str]] = field(default_factory=dict)
     speech: Rules = field(default_factory=Rules)
     thoughts: Thoughts = field(default_factory=known_thoughts)

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from arvis import __version__
-from arvis.ports.clock import Clock
-from arvis.ports.insights import Insights
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.identity import PUBLIC, READ
 from arvis.web.metrics import Metrics
 from arvis.web.openapi import describe
 from arvis.web.readiness import ReadinessProbe
-from arvis.web.schemas import HEALTH, READY
+from arvis.web.schemas import HEALTH, READY, STRING
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -25,14 +23,10 @@ class SystemRoutes:
     def __init__(
         self,
         *,
-        insights: Insights,
-        clock: Clock,
         metrics: Metrics,
         probe: ReadinessProbe,
         others: Sequence[Endpoint],
     ) -> None:
-        self._insights = insights
-        self._clock = clock
         self._metrics = metrics
         self._probe = probe
         self._others = others
@@ -41,7 +35,15 @@ class SystemRoutes:
         return [
             Endpoint("GET", "/health", "The process is up", PUBLIC, self._health, {200: HEALTH}),
             Endpoint("GET", "/ready", "Everything is up", PUBLIC, self._ready, {200: READY, 503: READY}),
-            Endpoint("GET", "/metrics", "Figures as Prometheus text", READ, self._figures, {200: {}}),
+            Endpoint(
+                "GET",
+                "/metrics",
+                "Figures as Prometheus text",
+                READ,
+                self._figures,
+                {200: STRING},
+                media="text/plain",
+            ),
             Endpoint("GET", "/openapi.json", "This document", READ, self._openapi, {200: {"type": "object"}}),
         ]
 
@@ -61,8 +63,7 @@ class SystemRoutes:
         return answer(body, 200 if found.ready else 503)
 
     async def _figures(self, _: Call) -> Response:
-        counts = await self._insights.counts(self._clock.now())
-        return Response(self._metrics.text(counts), media_type=_PROMETHEUS)
+        return Response(await self._metrics.text(), media_type=_PROMETHEUS)
 
     async def _openapi(self, _: Call) -> Response:
         return answer(describe([*self._others, *self.endpoints()]))

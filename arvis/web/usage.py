@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from datetime import date
+from enum import StrEnum
 
 from starlette.responses import Response
 
@@ -14,11 +15,21 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, UsageBy, UsageSums
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.identity import OPERATE
-from arvis.web.schemas import INTEGER, NUMBER, STRING, TIME, array, one_of, record
+from arvis.web.schemas import INTEGER, NUMBER, STRING, TIME, array, one_of, optional, record
 from arvis.web.views import Json
 
 #: What a report covers that names no beginning, in ms.
 _DEFAULT_SPAN = 30 * 86_400_000
+
+
+class Split(StrEnum):
+    """What a report by day may be divided by as well."""
+
+    AGENT = "agent"
+    MODEL = "model"
+    ACCOUNT = "account"
+    CLIENT = "client"
+
 
 _SUMS = {
     "calls": INTEGER,
@@ -28,6 +39,8 @@ _SUMS = {
     "writtenTokens": INTEGER,
     "costUsd": NUMBER,
     "errors": INTEGER,
+    "averageMs": {**optional(INTEGER), "description": "How long a call took; null: there was none."},
+    "success": {**optional(NUMBER), "description": "The share of calls that went well, from 0 to 1."},
     "unpriced": {**INTEGER, "description": "Calls whose price nobody knows; they count as free."},
 }
 USAGE = record(
@@ -36,6 +49,11 @@ USAGE = record(
         "since": TIME,
         "until": TIME,
         "groups": array(record({"key": STRING, "name": STRING, **_SUMS})),
+        "split": optional(one_of(Split)),
+        "points": {
+            **array(record({"day": STRING, "key": STRING, "name": STRING, **_SUMS})),
+            "description": "With `split`: a day and one of the eight dearest, or `*` for all others.",
+        },
         "total": record(_SUMS),
     }
 )
@@ -53,6 +71,7 @@ class UsageRoutes:
     def endpoints(self) -> list[Endpoint]:
         query = {
             "by": {**one_of(UsageBy), "default": UsageBy.DAY.value},
+            "split": {**one_of(Split), "description": "Only with `by=day`."},
             "since": {**_MOMENT, "default": "30 days before `until`"},
             "until": {**_MOMENT, "default": "now"},
         }
@@ -75,9 +94,20 @@ class UsageRoutes:
         since = self._moment(call, "since")
         since = max(0, until - _DEFAULT_SPAN) if since is None else since
         report = await self._insights.usage(by, since, until, self._zone)
+        points = await self._points(call, by, since, until)
         groups = [{"key": group.key, "name": group.name, **_sums_view(group.sums)} for group in report.groups]
         total = _sums_view(report.total)
-        return answer({"by": by, "since": since, "until": until, "groups": groups, "total": total})
+        return answer({"by": by, "since": since, "until": until, "groups": groups, "total": total, **points})
+
+    async def _points(self, call: Call, by: UsageBy, since: int, until: int) -> Json:
+        split = call.choice("split", Split)
+        if split is None:
+            return {"split": None, "points": []}
+        if by is not UsageBy.DAY:
+            raise Unprocessable("`split` goes with `by=day` only.", fix="Leave one of the two out.")
+        found = await self._insights.usage_by_day(UsageBy(split), since, until, self._zone)
+        points = [{"day": each.day, "key": each.key, "name": each.name, **_sums_view(each.sums)} for each in found]
+        return {"split": split, "points": points}
 
     def _moment(self, call: Call, name: str) -> int | None:
         text = call.query(name)
@@ -96,8 +126,13 @@ class UsageRoutes:
 
 def _sums_view(sums: UsageSums) -> Json:
     found = {field.name: getattr(sums, field.name) for field in fields(sums)}
-    cost = found.pop("cost_micros")
-    return {**{_CAMEL[name]: value for name, value in found.items()}, "costUsd": cost / MICROS}
+    cost, duration = found.pop("cost_micros"), found.pop("duration_ms")
+    return {
+        **{_CAMEL[name]: value for name, value in found.items()},
+        "costUsd": cost / MICROS,
+        "averageMs": round(duration / sums.calls) if sums.calls else None,
+        "success": round(1 - sums.errors / sums.calls, 4) if sums.calls else None,
+    }
 
 
 _CAMEL = {

@@ -10,10 +10,12 @@ from typing import Any
 
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Wait
+from arvis.domain.explanation import explanation
 from arvis.domain.jobs import Job
-from arvis.domain.messages import Delivery, OutgoingFile, StoredMessage
+from arvis.domain.messages import Delivery, OutgoingFile
 from arvis.ports.backups import BackupFile
-from arvis.ports.insights import ConversationView, MessageTimeline, TimelineStep
+from arvis.ports.insights import MessageTimeline
+from arvis.web.steps import step_view
 
 Json = dict[str, Any]
 
@@ -61,7 +63,7 @@ def wait_view(wait: Wait) -> Json:
 def timeline_view(timeline: MessageTimeline) -> Json:
     message, job = timeline.message, timeline.job
     agents = {} if job is None or job.agent_id is None or timeline.agent is None else {job.agent_id: timeline.agent}
-    return {
+    shown = {
         "messageId": message.id,
         "status": timeline.status,
         "reason": timeline.reason,
@@ -71,13 +73,14 @@ def timeline_view(timeline: MessageTimeline) -> Json:
         "reply": timeline.reply,
         "replyId": timeline.reply_id,
         "answers": list(timeline.answers),
-        "steps": [_step_view(step) for step in timeline.steps],
+        "steps": [step_view(step) for step in timeline.steps],
         "job": None if job is None else job_view(job, agents),
         "agent": timeline.agent,
         "costUsd": timeline.cost_micros / 1_000_000,
         "inputTokens": timeline.input_tokens,
         "outputTokens": timeline.output_tokens,
     }
+    return {**shown, "explanation": explanation(shown)}
 
 
 def agent_view(agent: Agent) -> Json:
@@ -93,46 +96,6 @@ def agent_view(agent: Agent) -> Json:
     }
 
 
-def conversation_view(conversation: ConversationView) -> Json:
-    return {
-        "id": conversation.id,
-        "agent": conversation.agent,
-        "platform": conversation.address.platform,
-        "connector": conversation.address.connector,
-        "channelId": conversation.address.channel,
-        "thread": conversation.address.thread,
-        "turns": conversation.turns,
-        "createdAt": conversation.created_at,
-        "lastMessageAt": conversation.last_message_at,
-    }
-
-
-def message_view(message: StoredMessage) -> Json:
-    return {
-        "id": message.id,
-        "role": message.role,
-        "content": message.content,
-        "status": message.status,
-        "reason": message.reason,
-        "userName": message.user_name,
-        "replyTo": message.reply_to,
-        "turn": message.turn,
-        "source": message.source,
-        "attachments": [
-            {
-                "filename": file.filename,
-                "contentType": file.content_type,
-                "size": file.size,
-                "state": file.state,
-                "kind": file.kind,
-                "problem": file.problem,
-            }
-            for file in message.attachments
-        ],
-        "createdAt": message.created_at,
-    }
-
-
 def delivery_frame(delivery: Delivery) -> Json:
     """A delivery as the socket pushes it."""
     return {
@@ -145,13 +108,13 @@ def delivery_frame(delivery: Delivery) -> Json:
         "part": delivery.part,
         "seq": delivery.seq,
         "buttons": [{"id": each.id, "label": each.label, "style": each.style} for each in delivery.buttons],
-        "files": [_file_view(delivery, number, file) for number, file in enumerate(delivery.files)],
+        "files": [file_view(delivery, number, file) for number, file in enumerate(delivery.files)],
         "agent": delivery.agent,
         "timestamp": delivery.created_at,
     }
 
 
-def _file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
+def file_view(delivery: Delivery, number: int, file: OutgoingFile) -> Json:
     """The bytes are fetched: a frame that holds them would be sent again to every socket that comes back."""
     return {
         "name": file.filename,
@@ -175,12 +138,3 @@ def backup_view(backup: BackupFile) -> Json:
 
 def page_view(items: Sequence[Json], next_cursor: str | None) -> Json:
     return {"items": list(items), "nextCursor": next_cursor}
-
-
-def _step_view(step: TimelineStep) -> Json:
-    return {**{_camel(name): value for name, value in step.data.items()}, "at": step.at, "step": step.step}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

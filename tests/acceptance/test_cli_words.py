@@ -15,6 +15,7 @@ from arvis.cli.failures import exit_code, known_in
 from arvis.cli.main import COMMANDS, arvis
 from arvis.cli.streaming import Preview
 from arvis.domain.errors import ArvisError, ConfigError, DaemonUnreachable, DataFolderInUse, SchemaTooNew
+from arvis.domain.explanation import explanation
 from arvis.process.lock import lock_data_folder
 
 
@@ -45,7 +46,7 @@ def timeline(status: str, **changes: Any) -> dict[str, Any]:
     ],
 )
 def test_the_first_sentence_says_why(given: dict[str, Any], sentence: str) -> None:
-    assert narrative.verdict(given).startswith(sentence)
+    assert explanation(given).startswith(sentence)
 
 
 def test_a_story_of_trouble() -> None:

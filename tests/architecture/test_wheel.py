@@ -11,6 +11,8 @@ import pytest
 
 from tests.architecture.tree import ROOT, kept_files, relative
 
+UI = "arvis/web/ui/"
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
@@ -24,7 +26,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_every_file_of_the_packages_is_in_the_wheel(wheel: set[str]) -> None:
     names = {relative(file) for file in kept_files()}
-    assert {name for name in names if name.startswith(("arvis/", "connectors/"))} <= wheel
+    assert {name for name in names if name.startswith(("arvis/", "connectors/")) and not name.startswith(UI)} <= wheel
+
+
+def test_the_dashboard_travels_built(wheel: set[str]) -> None:
+    """Whoever installs a wheel needs no Node; the sources stay behind."""
+    assert not [name for name in wheel if name.startswith(UI)]
+    parts = {name for name in wheel if name.startswith("arvis/web/static/")}
+    assert {"arvis/web/static/index.html", "arvis/web/static/index.html.gz", "arvis/web/static/.stamp"} <= parts
 
 
 def test_migrations_travel_with_the_package(wheel: set[str]) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import aiohttp
+from playwright._impl._api_structures import SetCookieParam
 
 READY = re.compile(r"Arvis is ready at (?P<address>http://127\.0\.0\.1:(?P<port>\d+))")
 LINK = re.compile(r"http://\S+#login=\S+")
@@ -40,6 +45,31 @@ class Daemon:
         self.address, self._port = ready["address"], int(ready["port"])
         if first:
             self.login_link = (await self._line(LINK))[0]
+
+    async def api(self, method: str, path: str, body: object = None, *, status: int | None = None) -> Any:
+        """Call the API with the daemon's own key. Fails on another status than `status` (None: any success)."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.request(method, self.address + path, json=body) as response,
+        ):
+            text = await response.text()
+            assert response.ok if status is None else response.status == status, f"{method} {path}: {text}"
+            return json.loads(text)
+
+    async def cookie(self) -> SetCookieParam:
+        """A fresh login of the owner."""
+        code = (await self.api("POST", "/api/auth/codes"))["code"]
+        async with (
+            aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+            session.post(f"{self.address}/api/auth/login", json={"code": code}) as response,
+        ):
+            assert response.status == 200, await response.text()
+            return {"name": "arvis_session", "value": response.cookies["arvis_session"].value, "url": self.address}
+
+    @property
+    def key(self) -> str:
+        return (self._folder / "data" / "api-key").read_text().strip()
 
     async def kill(self) -> None:
         """SIGKILL, and wait until it is gone. A daemon that has ended by itself is a failure."""

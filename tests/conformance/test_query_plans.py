@@ -38,11 +38,26 @@ COLD = {
     "bindings": "a handful of rows",
     "bindings_of_agent": "a handful of rows",
     "drop_old_login_codes": "a handful of rows",
+    "drop_codes_of_user": "a handful of rows, when a user is removed or gets a password",
+    "drop_over_sessions": "once a login; the logins that are open, for it drops all others",
+    "delete_sessions_of": "when a user loses rights; the logins that are open",
+    "sessions_of": "a page of the dashboard; the logins that are open",
+    "any_password": "a handful of rows",
     "count_live_jobs": "the metrics page; live jobs and failures only",
     "oldest_ready": "the metrics page; one row for each lane that waits",
     "list_jobs": "a page of the dashboard, on the reading side",
     "last_messages": "a page of the dashboard; a row for each conversation",
     "list_audit": "a page of the dashboard, on the reading side",
+    "list_queue": "a page of the dashboard, on the reading side",
+    "list_troubled": "a page of the dashboard, on the reading side",
+    "list_talks": "a page of the dashboard, on the reading side",
+    "own_talks": "a page of the dashboard, on the reading side",
+    "asked_messages": "a page of the dashboard, on the reading side",
+    "list_questions": "a page of the dashboard, on the reading side",
+    "search_talks": "a search of the dashboard, in the newest 20,000 messages",
+    "search_asked": "a search of the dashboard, in the newest 20,000 messages",
+    "jobs_behind": "what is left of many jobs, counted to a bound",
+    "live_jobs": "counted to a bound; two partial indexes of what lives",
     "list_waits": "a page of the dashboard, on the reading side",
     "list_conversations": "a page of the dashboard, on the reading side",
     "list_messages": "a page of the dashboard, on the reading side",
@@ -87,6 +102,7 @@ COLD = {
     "move_facts": "once when a channel becomes another one",
     "move_fact_changes": "once when a channel becomes another one",
     "move_states": "once when a channel becomes another one",
+    "count_queue": "counters of the dashboard: each counts an index of what waits, runs or failed, never what is done",
     "prune_jobs": "once an hour; looks at a fixed number of rows at the front of the primary key",
 }
 
@@ -113,12 +129,19 @@ SMALL_SORTS = {
     "due_waits": "what is due",
     "schedules_of_agent": "the schedules of one agent",
     "list_compactions": "the summaries of one conversation",
+    "files_of_page": "the files of one page of messages",
+    "deliveries_of_page": "the deliveries of one page of messages",
+    "costs_of_page": "the model calls of one page of messages",
+    "one_talk": "who wrote among a hundred messages",
     "compacted_messages": "the messages of one summary",
     "facts_of_scopes": "the facts of three scopes, which are bounded",
     "states_of_scopes": "the states of three scopes, which are bounded",
     "weakest_facts": "the facts of one scope, which are bounded",
     "recent_messages": "the newest 60 messages of one conversation",
     "search_facts": "the facts of a few scopes that hold one of the words",
+    "work_now": "what runs: as many rows as there are slots, and the positions and effects of each",
+    "answers_by_minute": "a page of the dashboard; what was answered in the minutes that are not yet known",
+    "usage_by_time": "a page of the dashboard; the groups of a range of receipts",
     "usage_report": "a page of the dashboard; the groups of a range of receipts",
 }
 
@@ -223,6 +246,24 @@ def test_the_claim_reads_its_index_in_order(sqlite_plans: dict[str, list[str]]) 
     reads = [line for line in sqlite_plans["claim_jobs"] if "jobs_claim" in line]
     assert len(reads) == 3
     assert all("(pool=?)" in line for line in reads)
+
+
+@pytest.mark.parametrize(
+    ("query", "indexes"),
+    [
+        ("list_talks", {"conversations": {"conversations_used"}, "messages": {"messages_conversation"}}),
+        ("own_talks", {"conversations": {"conversations_used"}, "messages": {"messages_conversation"}}),
+        ("list_troubled", {"jobs": {"jobs_head", "jobs_followers", "jobs_failed"}}),
+        ("live_jobs", {"jobs": {"jobs_head", "jobs_followers"}}),
+    ],
+)
+def test_pages_that_are_often_looked_at_read_by_their_indexes(
+    sqlite_plans: dict[str, list[str]], query: str, indexes: dict[str, set[str]]
+) -> None:
+    for table, expected in indexes.items():
+        reads = [line for line in sqlite_plans[query] if re.match(rf"(SEARCH|SCAN) {table}\b", line)]
+        assert {match[1] for line in reads if (match := re.search(r"INDEX (\w+) \(", line))} == expected
+        assert all(line.startswith("SEARCH") for line in reads)
 
 
 def test_the_lists_name_queries_that_exist() -> None:

@@ -141,7 +141,7 @@ class Town:
             new_id=lambda: uuid4().hex,
             random=lambda: 0.0,
         )
-        purse = Purse(store=store, limits=SpendingLimits(), clock=self.clock)
+        purse = Purse(store=store, limits=SpendingLimits, clock=self.clock)
         return Compactor(
             store=store,
             runner=runner,

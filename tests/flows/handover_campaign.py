@@ -98,7 +98,7 @@ class Drive:
         parts = GraphParts(
             store=store,
             runner=runner,
-            purse=Purse(store=store, limits=SpendingLimits(per_turn=self._town.limit), clock=clock),
+            purse=Purse(store=store, limits=lambda: SpendingLimits(per_turn=self._town.limit), clock=clock),
             tools=tools,
             skills=no_skills,
             new_id=lambda: uuid4().hex,

@@ -14,6 +14,7 @@ from arvis.agents.pairing import new_code
 from arvis.agents.tool_node import ToolRules
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.bus import EventBus
+from arvis.config.sections import Routing
 from arvis.conversations.counting import ModelCounting
 from arvis.delivery import Deliverer, Lateness, Pace, Presence
 from arvis.domain.agents import Agent
@@ -158,7 +159,7 @@ class House:
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )
-        purse = Purse(store=self.store, limits=self._limits, clock=self.clock)
+        purse = Purse(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
             store=self.store,
             runner=runner,
@@ -183,7 +184,7 @@ class House:
         return Door(
             admit=self._admit,
             store=self.store,
-            router=Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {"owner"}}),
+            router=Router(rules=Routing, owners={PLATFORM: {"owner"}}),
             bus=self.bus,
             clock=self.clock,
             rules=rules,

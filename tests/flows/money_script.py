@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.money import Charge, Client, ClientChannel
-from arvis.ports.insights import ClientSums, UsageBy, UsageReport, UsageSums
+from arvis.ports.insights import ClientSums, UsageBy, UsagePoint, UsageReport, UsageSums
 from arvis.ports.pages import Page
 
 
 class NoMoney:
     async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
         return UsageReport((), UsageSums())
+
+    async def usage_by_day(self, split: UsageBy, since: int, until: int, zone: str) -> Sequence[UsagePoint]:
+        return ()
 
     async def clients(self, *, limit: int, cursor: str | None) -> Page[Client]:
         return Page((), None)

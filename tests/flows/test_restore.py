@@ -152,8 +152,8 @@ async def story(database: Database) -> Story:
 
 def log_in(tx: Transaction, now: int) -> None:
     person = tx.principals.seen("web", "owner", "Owner", PrincipalRole.OWNER, now)
-    tx.logins.open_session("token", person.id, now)
-    tx.logins.add_code("code", now + 600_000, now)
+    tx.logins.open_session("token", person.id, "", now)
+    tx.logins.add_code("code", "owner", now + 600_000, now)
 
 
 async def last_seq(house: House, channel: str) -> int:
@@ -236,7 +236,7 @@ async def test_clients_that_know_later_numbers_miss_nothing(story: Story) -> Non
 async def test_everybody_logs_in_anew(story: Story) -> None:
     async with a_life(story.database) as (house, _):
         assert await house.store.read(lambda tx: tx.logins.session("token")) is None
-        assert await house.store.write(lambda tx: tx.logins.use_code("code", house.clock.now())) is False
+        assert await house.store.write(lambda tx: tx.logins.use_code("code", house.clock.now())) is None
         at = await house.store.read(lambda tx: tx.settings.get("restored_at"))
         assert at is not None
         assert abs(int(at) - house.clock.now()) < 60_000

@@ -10,10 +10,9 @@ import pytest
 
 from arvis.domain.executions import Answer, Wait, WaitKind
 from arvis.domain.jobs import JobStatus
-from arvis.domain.messages import Attachment, MessageStatus, PrincipalRole, Role, StoredMessage
-from arvis.ports.insights import ConversationView
+from arvis.domain.messages import PrincipalRole
 from arvis.ports.operations import WaitAnswer
-from tests.flows.web_script import NOW, a_job, web_address
+from tests.flows.web_script import NOW, a_job
 from tests.flows.web_server import OPERATOR_KEY, VIEWER_KEY, Site, running_site
 
 
@@ -156,25 +155,3 @@ async def test_agents_are_listed(site: Site) -> None:
     listed = (await site.call("GET", "/api/agents")).json()
     assert listed["nextCursor"] is None
     assert [(agent["slug"], agent["status"]) for agent in listed["items"]] == [("helper", "active")]
-
-
-async def test_conversations_and_their_messages_are_listed(site: Site) -> None:
-    site.insights.all_conversations = [ConversationView("c1", "helper", web_address("room", "t"), 2, NOW, NOW + 1)]
-    site.insights.stored = [
-        StoredMessage(
-            id="m1", conversation_id="c1", role=Role.USER, content="hello", tokens=1, status=MessageStatus.ANSWERED,
-            address=web_address("room"), principal_id="p1", user_name="Bob", agent_id="agent1", execution_id="e1",
-            turn=1, created_at=NOW, attachments=(Attachment("a.png", "image/png", 3, "00"),),
-        )
-    ]  # fmt: skip
-    (conversation,) = (await site.call("GET", "/api/conversations?agent=helper")).json()["items"]
-    assert conversation == {
-        "id": "c1", "agent": "helper", "platform": "web", "connector": "web", "channelId": "room", "thread": "t",
-        "turns": 2, "createdAt": NOW, "lastMessageAt": NOW + 1,
-    }  # fmt: skip
-    assert site.insights.asked[-1]["agent"] == "helper"
-    (message,) = (await site.call("GET", "/api/conversations/c1/messages?limit=5")).json()["items"]
-    assert (message["role"], message["content"], message["userName"]) == ("user", "hello", "Bob")
-    file = {"filename": "a.png", "contentType": "image/png", "size": 3, "state": "stored", "kind": None, "problem": ""}
-    assert message["attachments"] == [file]
-    assert site.insights.asked[-1] == {"conversation": "c1", "limit": 5, "cursor": None}

@@ -37,7 +37,9 @@ async def test_a_code_becomes_a_login_of_the_owner(site: Site) -> None:
     code = made.json()["code"]
     assert made.json()["url"] == f"{site.url}/#login={code}"
     answer = await try_code(site, code)
-    assert answer.json() == {"userId": "owner", "name": "Owner", "role": "owner", "channelId": "web-owner"}
+    assert answer.json() == {
+        "userId": "owner", "name": "Owner", "role": "owner", "channelId": "web-owner", "hasPassword": False,
+    }  # fmt: skip
     (morsel,) = SimpleCookie(answer.headers["set-cookie"]).values()
     assert morsel.key == "arvis_session"
     assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "strict", "/")

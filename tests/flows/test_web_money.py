@@ -64,13 +64,62 @@ async def test_usage_by_whatever_one_wants_to_know(site: Site) -> None:
     total = (await site.call("GET", f"/api/usage?since={day}", key=OPERATOR_KEY)).json()["total"]
     assert total == {
         "calls": 3, "inputTokens": 300, "outputTokens": 30, "cachedTokens": 120, "writtenTokens": 0, "costUsd": 3.02,
-        "errors": 1, "unpriced": 1,
+        "errors": 1, "unpriced": 1, "averageMs": 5, "success": 0.6667,
     }  # fmt: skip
     for empty in ("until=2020-01-01", f"since={site.clock.now() + 60_000}"):
         assert (await site.call("GET", f"/api/usage?{empty}")).json()["total"]["calls"] == 0
 
 
-@pytest.mark.parametrize("query", ["by=mood", "since=yesterday", "until=2026-13-01", "since=-1", "since=9999999-01-01"])
+async def test_days_are_split_by_agent_model_account_or_client(site: Site) -> None:
+    client = (await site.call("POST", "/api/clients", json={"name": "ACME"})).json()["id"]
+    await site.store.write(_spend, site.clock.now(), client)
+
+    async def points(split: str) -> list[tuple[str, str, int, float, int]]:
+        report = (await site.call("GET", f"/api/usage?split={split}")).json()
+        (day,) = [group["key"] for group in report["groups"]]
+        assert (report["split"], {each["day"] for each in report["points"]}) == (split, {day})
+        return [
+            (each["key"], each["name"], each["calls"], each["costUsd"], each["errors"]) for each in report["points"]
+        ]
+
+    assert await points("agent") == [("a1", "helper", 2, 3.0, 1), ("", "", 1, 0.02, 0)]
+    assert await points("model") == [("openai/big",) * 2 + (2, 3.0, 1), ("openai/small",) * 2 + (1, 0.02, 0)]
+    assert await points("account") == [("main", "main", 3, 3.02, 1)]
+    assert await points("client") == [(client, "ACME", 3, 3.02, 1)]
+    assert (await site.call("GET", "/api/usage")).json()["points"] == []
+
+
+async def test_the_eight_dearest_are_shown_and_the_rest_is_one(site: Site) -> None:
+    await site.store.write(_spend_on_models, site.clock.now())
+    points = (await site.call("GET", "/api/usage?split=model")).json()["points"]
+    assert [each["key"] for each in points] == [*(f"openai/m{number}" for number in range(11, 3, -1)), "*"]
+    assert (points[-1]["name"], points[-1]["calls"], points[-1]["costUsd"]) == ("others", 4, 0.6)
+    report = (await site.call("GET", "/api/usage?by=account")).json()["groups"]
+    assert [(each["averageMs"], each["success"]) for each in report] == [(5, 1.0)]
+
+
+def _spend_on_models(tx: Transaction, now: int) -> None:
+    for number in range(12):
+        call = ModelCall(tx.new_id(), "main", "openai", f"m{number}", now, 5, 1, 1, number * 100_000, 0, priced=True)
+        who = Spender(
+            execution_id=f"t{number}", visit="1", turn=f"t{number}", job_id="j", agent_id=None, principal_id=None,
+            client_id=None,
+        )  # fmt: skip
+        settle(tx, who, SpendingLimits(), (call,), now)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "split=mood",
+        "by=agent&split=model",
+        "by=mood",
+        "since=yesterday",
+        "until=2026-13-01",
+        "since=-1",
+        "since=9999999-01-01",
+    ],
+)
 async def test_a_wrong_question_is_unprocessable(site: Site, query: str) -> None:
     assert (await site.call("GET", f"/api/usage?{query}")).status == 422
 

@@ -21,20 +21,24 @@ from arvis.domain.messages import (
     IncomingMessage,
     MessageStatus,
     Principal,
+    PrincipalRole,
     Role,
     StoredMessage,
 )
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
-from arvis.ports.operations import WaitAnswer
+from arvis.ports.operations import WaitAnswer, WaitRights
 from arvis.ports.pages import Page
 from tests.flows.audit_script import NoChanges
+from tests.flows.browsing_script import GivenBrowsing
 from tests.flows.compaction_script import NoCompactions
 from tests.flows.execution_script import GivenExecutions
 from tests.flows.memory_script import NoMemory
 from tests.flows.money_script import NoMoney
+from tests.flows.overview_script import NoOverview
 from tests.flows.people_script import NoPeople
+from tests.flows.receipt_script import NoReceipts
 from tests.flows.schedule_script import NoSchedules
 from tests.flows.webhook_script import NoWebhooks
 from tests.platforms.recording_inbox import RecordingInbox
@@ -80,7 +84,19 @@ def database_text(text: str) -> str:
     return text
 
 
-class ScriptedInsights(NoMoney, NoMemory, NoCompactions, NoSchedules, NoChanges, NoPeople, NoWebhooks, GivenExecutions):
+class ScriptedInsights(
+    GivenBrowsing,
+    NoMoney,
+    NoOverview,
+    NoMemory,
+    NoCompactions,
+    NoSchedules,
+    NoChanges,
+    NoPeople,
+    NoReceipts,
+    NoWebhooks,
+    GivenExecutions,
+):
     """Answers from plain containers that a test fills."""
 
     def __init__(self) -> None:
@@ -222,6 +238,16 @@ class ScriptedOperations:
 
     async def retry_job(self, job_id: str) -> None:
         self._move(job_id, {JobStatus.FAILED, JobStatus.CANCELLED}, JobStatus.PENDING)
+
+    async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
+        self._move(job_id, {JobStatus.FAILED, JobStatus.CANCELLED}, JobStatus.PENDING)
+        return job_id
+
+    async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
+        return [WaitRights(["owners"], by.role is PrincipalRole.OWNER) for _ in waits]
+
+    async def close_conversation(self, conversation_id: str, by: Principal) -> None:
+        raise NotFound(f"There is no conversation {conversation_id}")
 
     async def cancel_job(self, job_id: str) -> None:
         self._move(job_id, {JobStatus.PENDING, JobStatus.RUNNING}, JobStatus.CANCELLED)

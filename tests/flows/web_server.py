@@ -30,9 +30,11 @@ from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher
+from arvis.ports.operations import Operations
 from arvis.ports.provider import Provider
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
+from arvis.process.passwords import Argon2Passwords
 from arvis.process.redaction import Redactor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.runner.book import AccountBook
@@ -44,10 +46,13 @@ from arvis.store.backups.keeper import BackupKeeper
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.web.connector import WebConnector
+from arvis.web.house import House
 from arvis.web.patience import Patience
 from arvis.web.schemas import ERROR
 from arvis.web.server import WebServer
 from arvis.web.surroundings import PAGE_FOLDER, Surroundings
+from tests.flows import house as flow
+from tests.flows.house_of_web import a_house
 from tests.flows.web_script import ScriptedInbox, ScriptedInsights, ScriptedOperations
 
 DAY_MS = 86_400_000
@@ -126,7 +131,9 @@ class Site:
         for endpoint in self.server.endpoints:
             pattern = re.sub(r"\{\w+\}", "[^/]+", endpoint.path)
             if endpoint.method == method and re.fullmatch(pattern, path.partition("?")[0]):
-                schema = endpoint.answers.get(answer.status, None if answer.status < 400 else ERROR)
+                own = endpoint.errors is not None and answer.own_form
+                refused = endpoint.errors.schema if own and endpoint.errors else ERROR
+                schema = endpoint.answers.get(answer.status, None if answer.status < 400 else refused)
                 assert schema is not None, f"{method} {path} answers {answer.status}, which is not described"
                 if answer.headers["content-type"] == "application/json":
                     check_shape(answer.json(), schema, f"{method} {path}")
@@ -169,9 +176,16 @@ class Answer:
         return json.loads(self.text)
 
     @property
+    def own_form(self) -> bool:
+        """Whether an error has the form of OpenAI, which `/v1` keeps; what refuses a request before any route does not."""
+        return self.status >= 400 and "param" in self.json()["error"]
+
+    @property
     def code(self) -> str:
-        """The code of the error form; fails when it is not that form."""
+        """The code of the error form; fails when it is not that form, nor OpenAI's."""
         error = self.json()["error"]
+        if self.own_form:
+            return str(error["code"])
         assert set(error) == {"code", "message", "fix"}
         assert error["message"]
         assert error["fix"]
@@ -213,12 +227,14 @@ async def running_site(
     patience: Patience | None = None,
     page_folder: Path = PAGE_FOLDER,
     real_insights: bool = False,
+    behind: flow.House | None = None,
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
     fetcher: Fetcher | None = None,
     configured: Sequence[ConnectorEntry] = (),
     maker: ConnectorMaker | None = None,
     speech: Rules | None = None,
+    house: House | None = None,
 ) -> AsyncIterator[Site]:
     database = Database(file=folder / "arvis.db", url=None, folder=folder)
     bring_up_to_date(database, now=0)
@@ -228,32 +244,34 @@ async def running_site(
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
+        acts: Operations = operations
+        if behind is not None:  # the whole way of a message behind it
+            store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountBook(configured=accounts, store=store, secrets=box)
-        desk = AccountDesk(
-            book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock
-        )
         shelf = SkillShelf(store=store, clock=clock, folder=folder / "skills")
         bot_book = BotBook(configured=configured, store=store, secrets=box)
         await bot_book.learn()
         maker = maker or ConnectorMaker(services=ConnectorServices(clock=clock, commands=()))
         fleet = BotFleet(book=bot_book, maker=maker)
         around = Surroundings(
-            config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",),
-            daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
+            config=web or Web(port=0, api_keys=KEYS), limits=limits or Limits(), owners=("ann",), daemon_key=DAEMON_KEY, inbox=inbox, insights=reading if real_insights else insights,
             bots=BotDesk(book=bot_book, maker=maker, store=store, secrets=box, bus=bus, clock=clock),
-            bot_connector=fleet.connector, bot_health=lambda: bot_health,
-            operations=operations, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock), accounts=desk,
-            secrets=box, store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
+            bot_connector=fleet.connector, bot_health=lambda: bot_health, operations=acts, backups=BackupKeeper(database=database, every=DAY_MS, clock=clock),
+            accounts=AccountDesk(book=book, store=store, secrets=box, providers=GivenProviders(providers or {}), bus=bus, clock=clock),
+            secrets=box, passwords=Argon2Passwords(), store=store, connector=connector, bus=bus, clock=clock, roles=lambda: roles,
             new_token=lambda: secrets.token_urlsafe(16), room=lambda: not inbox.full, patience=patience or Patience(), page_folder=page_folder,
-            skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),
+            house=house or await a_house(folder, store, bus, clock), skills=Importer(fetcher=functools.partial(_given, fetcher), store=store, shelf=shelf, clock=clock), all_owners={"chat": ("boss",)}, speech=speech or Rules(),
         )  # fmt: skip
         server = WebServer(around=around)
         await server.start()
         stack.push_async_callback(server.stop)
-        http = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
-        await stack.enter_async_context(http)
+        http = await stack.enter_async_context(a_client())
         yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles)
+
+
+def a_client() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=aiohttp.ClientTimeout(total=20))
 
 
 async def _given(fetcher: Fetcher | None) -> Fetcher:

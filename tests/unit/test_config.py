@@ -267,6 +267,12 @@ def test_a_loopback_host_needs_neither(host: str) -> None:
     assert read(f"web: {{host: '{host}'}}").web.host == host
 
 
+@pytest.mark.parametrize(("key", "least", "less"), [("session_idle", "30m", "29m"), ("session_life", "12h", "11h")])
+def test_logins_last_for_a_while(key: str, least: str, less: str) -> None:
+    assert getattr(read(f"web: {{{key}: {least}}}").web, key) in {1_800_000, 43_200_000}
+    assert f"at least {least}" in refusal(f"web: {{{key}: {less}}}")
+
+
 # --- Whatever is written, only ConfigError comes out ---
 
 _words = st.sampled_from(

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arvis.config.sections import Routing
 from arvis.domain.agents import Agent, AgentStatus, Binding, Permission
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Store
@@ -53,7 +54,7 @@ def choose(
     role: PrincipalRole = MEMBER,
 ) -> tuple[str | None, str]:
     """The slug of the agent that answers, and the rule."""
-    router = Router(fallback=fallback, conductor_channel=conductor_channel, owners={})
+    router = Router(rules=lambda: Routing(fallback=fallback, conductor_channel=conductor_channel), owners={})
     agent, reason = router.choose(incoming, Place(agents or AGENTS, binding), role)
     return (agent.slug if agent else None), reason
 
@@ -343,8 +344,7 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 
 async def route(store: Store, incoming: IncomingMessage, *owners: str) -> Routed | Refused:
-    router = Router(fallback="drop", conductor_channel=None, owners={"chat": owners})
-    return await store.read(router.route, incoming)
+    return await store.read(Router(rules=Routing, owners={"chat": owners}).route, incoming)
 
 
 async def remember(store: Store, user_id: str, role: PrincipalRole) -> None:

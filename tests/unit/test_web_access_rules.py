@@ -95,7 +95,7 @@ def test_the_limiter_does_not_grow_for_ever() -> None:
     limiter = LoginLimiter(clock=SteppedClock())
     for number in range(10_050):
         limiter.count(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
-    assert len(limiter._tries) <= 10_000
+    assert len(limiter._addresses) <= 10_000
 
 
 @pytest.mark.parametrize(

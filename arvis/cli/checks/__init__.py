@@ -18,6 +18,7 @@ from arvis.cli.checks import (
     queue,
     security,
     speech,
+    telemetry,
     tools,
     web,
 )
@@ -38,6 +39,7 @@ GROUPS = (
     bots.GROUP,
     tools.GROUP,
     speech.GROUP,
+    telemetry.GROUP,
     queue.GROUP,
     security.GROUP,
 )

@@ -129,6 +129,10 @@ SET status = 'pending', position = :position, ready = :ready, rank = :rank, run_
     crashes = 0, error = NULL, reason = NULL, started_at = NULL, finished_at = NULL
 WHERE id = :id AND status = 'failed';
 
+-- name: take_over_job
+UPDATE jobs SET status = 'done', merged_into = :by, finished_at = :now
+WHERE id = :id AND status IN ('failed', 'cancelled');
+
 -- name: delete_job
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled');
 

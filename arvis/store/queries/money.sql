@@ -127,7 +127,30 @@ SELECT
     CAST(sum(cached_tokens) AS BIGINT) AS cached_tokens,
     CAST(sum(written_tokens) AS BIGINT) AS written_tokens,
     CAST(sum(cost_micros) AS BIGINT) AS cost_micros,
+    CAST(sum(duration_ms) AS BIGINT) AS duration_ms,
     CAST(sum(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS BIGINT) AS errors,
     CAST(sum(CASE WHEN priced = 0 AND error IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced
 FROM usage WHERE id >= :first AND id < :before
 GROUP BY 1 ORDER BY 1 LIMIT 100000;
+
+-- name: usage_by_time
+-- The same range, in quarters of an hour and by one more thing.
+SELECT
+    (started_at + duration_ms) / 900000 AS quarter,
+    CASE CAST(:by AS TEXT)
+        WHEN 'agent' THEN COALESCE(agent_id, '')
+        WHEN 'model' THEN provider || '/' || model
+        WHEN 'account' THEN account
+        ELSE COALESCE(client_id, '')
+    END AS name,
+    CAST(count(*) AS BIGINT) AS calls,
+    CAST(sum(input_tokens) AS BIGINT) AS input_tokens,
+    CAST(sum(output_tokens) AS BIGINT) AS output_tokens,
+    CAST(sum(cached_tokens) AS BIGINT) AS cached_tokens,
+    CAST(sum(written_tokens) AS BIGINT) AS written_tokens,
+    CAST(sum(cost_micros) AS BIGINT) AS cost_micros,
+    CAST(sum(duration_ms) AS BIGINT) AS duration_ms,
+    CAST(sum(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS BIGINT) AS errors,
+    CAST(sum(CASE WHEN priced = 0 AND error IS NULL THEN 1 ELSE 0 END) AS BIGINT) AS unpriced
+FROM usage WHERE id >= :first AND id < :before
+GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 200000;

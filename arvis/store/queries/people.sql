@@ -29,29 +29,6 @@ WHERE id < :before
         OR lower(user_id) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
 ORDER BY id DESC LIMIT :limit;
 
--- name: add_login_code
-INSERT INTO login_codes (code_hash, expires_at) VALUES (:code_hash, :expires_at);
-
--- name: drop_old_login_codes
-DELETE FROM login_codes WHERE expires_at < :now;
-
--- name: use_login_code
-UPDATE login_codes SET used_at = :now
-WHERE code_hash = :code_hash AND used_at IS NULL AND expires_at >= :now
-RETURNING code_hash;
-
--- name: add_session
-INSERT INTO sessions (token_hash, principal_id, created_at, seen_at) VALUES (:token_hash, :principal_id, :now, :now);
-
--- name: get_session
-SELECT * FROM sessions WHERE token_hash = :token_hash;
-
--- name: touch_session
-UPDATE sessions SET seen_at = :now WHERE token_hash = :token_hash;
-
--- name: delete_session
-DELETE FROM sessions WHERE token_hash = :token_hash;
-
 -- name: get_setting
 SELECT value FROM settings WHERE key = :key;
 

@@ -14,6 +14,7 @@ from arvis.testing.conformance.store_compactions import CompactionCases
 from arvis.testing.conformance.store_events import EventCases
 from arvis.testing.conformance.store_files import FileCases
 from arvis.testing.conformance.store_lanes import LaneCases
+from arvis.testing.conformance.store_logins import LoginCases
 from arvis.testing.conformance.store_memory import MemoryCases
 from arvis.testing.conformance.store_people import PeopleCases
 from arvis.testing.conformance.store_schedules import ScheduleCases
@@ -36,6 +37,7 @@ class StoreConformance(
     MovingCases,
     VersionCases,
     PeopleCases,
+    LoginCases,
     BotCases,
     FileCases,
     EventCases,

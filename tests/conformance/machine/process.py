@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from arvis.bus import EventBus
+from arvis.config.sections import Routing
 from arvis.delivery import Deliverer
 from arvis.domain.errors import LeaseLost, StoreError, UsageError
 from arvis.domain.events import JobSettled
@@ -154,7 +155,7 @@ class Process:
         return Door(
             admit=lambda: None,
             store=self.store,
-            router=Router(fallback="drop", conductor_channel=None, owners={PLATFORM: {OWNER}}),
+            router=Router(rules=Routing, owners={PLATFORM: {OWNER}}),
             bus=self._bus,
             clock=self.clock,
             rules=InboxRules(),

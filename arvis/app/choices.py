@@ -1,0 +1,151 @@
+"""What this installation offers to forms: found by entry points, loaded no further than is needed to say what it is."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from arvis.config import Config
+from arvis.conversations.vision import sees
+from arvis.conversations.windows import window_of
+from arvis.domain.runs import Account
+from arvis.domain.tools import Permit
+from arvis.ports.choices import BotField, ModelPrice, Offered, OfferedModel, OfferedPlatform, Origin
+from arvis.ports.tool import Tool
+from arvis.runner.prices import Prices
+from arvis.tools.registry import Registry
+
+_OWN = ("arvis", "connectors")
+#: Beside a connector's package: how a bot is made there, and what its settings are.
+_GUIDE = "guide.json"
+_VENDORS = (("claude", "anthropic"), ("gpt", "openai"), ("gemini", "google"))
+
+
+class InstalledChoices:
+    """`Choices`. `accounts` are those that models are asked through now."""
+
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        permit: Callable[[Tool], Permit],
+        prices: Prices,
+        accounts: Callable[[], Sequence[Account]],
+        config: Callable[[], Config],
+    ) -> None:
+        self._registry = registry
+        self._permit = permit
+        self._prices = prices
+        self._accounts = accounts
+        self._config = config
+        self._tools = {point.name: point for point in entry_points(group="arvis.tools")}
+
+    async def tools(self) -> Sequence[Tool]:
+        return await self._registry.all()
+
+    def origin_of(self, tool: Tool) -> tuple[Origin, str]:
+        name = tool.spec.name
+        if name not in self._tools:
+            return Origin.MCP, name.partition(".")[0]
+        return _origin(self._tools[name])
+
+    def asks(self, tool: Tool) -> str:
+        return self._permit(tool)
+
+    async def models(self) -> Sequence[OfferedModel]:
+        """Those of accounts first, then the vendors' others."""
+        accounts = self._accounts()
+        own = [(each.provider, model) for each in accounts for model in (each.model, *each.models)]
+        listed = [(_vendor_of(model), model) for model in self._prices.listed]
+        return [self._model(provider, model, accounts) for provider, model in dict.fromkeys([*own, *listed])]
+
+    def price(self, provider: str, model: str) -> ModelPrice | None:
+        known = self._prices.of(provider, model)
+        return None if known is None else ModelPrice(known.input, known.output, known.cached, known.written)
+
+    async def plugins(self) -> Sequence[Offered]:
+        points = sorted(entry_points(group="arvis.plugins"), key=lambda point: point.name)
+        words = await asyncio.gather(*(asyncio.to_thread(_words, point) for point in points))
+        return [Offered(point.name, said, _origin(point)[0]) for point, said in zip(points, words, strict=True)]
+
+    def providers(self) -> Sequence[str]:
+        return sorted(point.name for point in entry_points(group="arvis.providers"))
+
+    async def platforms(self) -> Sequence[OfferedPlatform]:
+        points = sorted(entry_points(group="arvis.connectors"), key=lambda point: point.name)
+        return await asyncio.to_thread(lambda: [_platform(point) for point in points])
+
+    def _model(self, provider: str, model: str, accounts: Sequence[Account]) -> OfferedModel:
+        config = self._config()
+        return OfferedModel(
+            provider=provider,
+            model=model,
+            price=self.price(provider, model),
+            window=window_of(provider, model, config.windows, None),
+            sees=sees(provider, model, config.vision),
+            accounts=[each.name for each in accounts if each.provider == provider and _serves(each, model)],
+        )
+
+
+def _serves(account: Account, model: str) -> bool:
+    return not account.models or model in {account.model, *account.models}
+
+
+def _vendor_of(model: str) -> str:
+    return next((vendor for beginning, vendor in _VENDORS if model.startswith(beginning)), "openai")
+
+
+def _origin(point: EntryPoint) -> tuple[Origin, str]:
+    package = point.module.partition(".")[0]
+    return (Origin.BUILT_IN, "") if package in _OWN else (Origin.PACKAGE, package)
+
+
+def _words(point: EntryPoint) -> str:
+    """The first sentences of a module, read and not run."""
+    file = _file_of(point)
+    try:
+        said = ast.get_docstring(ast.parse(file.read_text("utf-8"))) if file is not None else None
+    except (OSError, ValueError, SyntaxError):
+        return ""
+    first = " ".join((said or "").partition("\n\n")[0].split())
+    # Ours begin with `Plugin NAME: `.
+    text = first.partition(": ")[2] if first.startswith("Plugin ") else first
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _file_of(point: EntryPoint) -> Path | None:
+    """Of a module, or of the beginning of a package. The packages above it are imported, it itself is not."""
+    try:
+        spec = find_spec(point.module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _platform(point: EntryPoint) -> OfferedPlatform:
+    file = _file_of(point)
+    guide = _guide(file.parent / _GUIDE) if file is not None and file.name == "__init__.py" else {}
+    return OfferedPlatform(
+        name=point.name,
+        title=str(guide.get("title", point.name)),
+        words=str(guide.get("words", "")),
+        steps=tuple(guide.get("steps", ())),
+        needs=dict(guide.get("needs", {})),
+        fields=tuple(BotField(**each) for each in guide.get("fields", ())),
+        manifest="\n".join(guide.get("manifest", ())),
+    )
+
+
+def _guide(file: Path) -> Mapping[str, Any]:
+    """None where there is none, or where it cannot be read: the bot can be made all the same."""
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

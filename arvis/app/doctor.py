@@ -1,0 +1,41 @@
+"""`arvis doctor` as a program of its own: what it looks at is on the floor above, and it may stumble without harm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from arvis.config import Config
+from arvis.domain.errors import ToolError
+from arvis.ports.sandbox import Programs, Task
+
+#: Seconds; bots and accounts are asked over the network.
+_PATIENCE = 60.0
+_MOST_OUTPUT = 1_048_576
+#: Exit codes of an examination that came to its end.
+_DONE = (0, 1)
+
+
+class Doctor:
+    """For the configuration and data of this process. Calls give what `--json` prints. Raises `ToolError`."""
+
+    def __init__(self, *, config: Config, folder: Path, programs: Programs) -> None:
+        self._config = config
+        self._folder = folder
+        self._programs = programs
+
+    async def __call__(self, security: bool) -> str:
+        file = self._config.config_file
+        argv = [sys.executable, "-m", "arvis", "doctor", "--json", "--data", str(self._folder)]
+        argv += ["--config", str(file)] if file is not None else []
+        argv += ["--security"] if security else []
+        # Relative paths of the configuration and the default file start at the folder that the daemon was started in.
+        environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+        task = Task(argv, Path.cwd(), environment=environment, timeout=_PATIENCE, max_output=_MOST_OUTPUT)
+        done = await self._programs.run(task)
+        if done.timed_out:
+            raise ToolError(f"It took longer than {_PATIENCE:g} seconds.")
+        if done.exit_code not in _DONE:
+            raise ToolError(f"It ended with code {done.exit_code}.")
+        return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,87 @@
+"""Traces, where the configuration names a collector. Without one nothing of theirs is imported."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from arvis import __version__
+from arvis.app.base import Base
+from arvis.config.telemetry import Telemetry
+from arvis.domain.errors import ConfigError
+from arvis.domain.events import StatusChanged
+from arvis.domain.jobs import Failed, Job, JobKind, Retry, Snooze, Verdict
+from arvis.domain.messages import MessageStatus
+from arvis.ports.store import Transaction
+from arvis.process.roles import Role, Supervisor
+from arvis.queue.queue import Handler
+from arvis.telemetry.teller import Exporter, Teller
+
+NOT_INSTALLED = "pip install 'arvis[otel]'"
+
+
+class Told:
+    """A handler whose work is told, once it is committed. Implements `Handler`."""
+
+    def __init__(self, *, handler: Handler, teller: Teller) -> None:
+        self._handler = handler
+        self._teller = teller
+
+    async def run(self, job: Job) -> Verdict:
+        verdict = await self._handler.run(job)
+        self._tell(job)
+        return verdict
+
+    def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
+        self._handler.postponed(tx, job, outcome, now)
+
+    async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
+        await self._handler.announce(job, outcome)
+        self._tell(job)
+
+    def _tell(self, job: Job) -> None:
+        if job.execution_id is not None:
+            self._teller.tell(job.execution_id)
+
+
+async def told(base: Base, handlers: Mapping[JobKind, Handler], supervisor: Supervisor) -> Mapping[JobKind, Handler]:
+    """The handlers, telling the collector of what they did if there is one; it is a role that nothing depends on."""
+    settings = base.config.telemetry
+    if settings.endpoint is None:
+        return handlers
+    exporter = exporter_of(settings, settings.endpoint)
+    teller = Teller(receipts=base.insights.receipts, exporter=exporter, content=settings.content)
+
+    async def run(up: Any) -> None:
+        forget = base.bus.subscribe(StatusChanged, stopped)
+        up()
+        try:
+            await teller.run()
+        finally:
+            forget()
+
+    def stopped(event: StatusChanged) -> None:
+        """A turn that was ended while it waited for a person has no job that ends."""
+        if event.status is MessageStatus.CANCELLED:
+            teller.tell(event.message_id)
+
+    await supervisor.start(Role("telemetry", run, required=False))
+    return {kind: Told(handler=handler, teller=teller) for kind, handler in handlers.items()}
+
+
+def exporter_of(settings: Telemetry, endpoint: str) -> Exporter:
+    """Raises `ConfigError` where the packages are missing."""
+    try:
+        package: Any = importlib.import_module("arvis.telemetry.exporter")
+    except ImportError as error:
+        raise ConfigError(
+            "`telemetry.endpoint` is set, and the packages for OpenTelemetry are not installed.",
+            why=f"{error}.",
+            fix=f"Run `{NOT_INSTALLED}`, or set `telemetry.endpoint: null`.",
+        ) from error
+    headers = {name: text.get_secret_value() for name, text in settings.headers.items()}
+    exporter: Exporter = package.OtlpExporter(
+        endpoint=endpoint, headers=headers, service=settings.service_name, version=__version__
+    )
+    return exporter

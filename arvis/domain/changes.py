@@ -1,0 +1,113 @@
+"""What of the product can change under a page that shows it: a topic for each kind of thing, and what the events of the bus
+mean for them. A notice says what changed and never how: who wants to know reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+
+from arvis.domain.effects import EffectKind
+from arvis.domain.events import (
+    AccountsChanged,
+    BotsChanged,
+    BotStateChanged,
+    Changed,
+    DeliverySettled,
+    Event,
+    ExecutionPaused,
+    GraphCompleted,
+    JobSettled,
+    MessageReceived,
+    SchedulesChanged,
+    SettingsChanged,
+    StatusChanged,
+)
+
+
+class ChangeTopic(StrEnum):
+    """Each is the kind of thing that a page lists. `overview` is all of them in short."""
+
+    ACCOUNTS = "accounts"
+    AGENTS = "agents"
+    BACKUPS = "backups"
+    BOTS = "bots"
+    CLIENTS = "clients"
+    COMPACTIONS = "compactions"
+    CONVERSATIONS = "conversations"
+    DELIVERIES = "deliveries"
+    EXECUTIONS = "executions"
+    JOBS = "jobs"
+    KEYS = "keys"
+    MEMORY = "memory"
+    MESSAGES = "messages"
+    OVERVIEW = "overview"
+    PEOPLE = "people"
+    PROJECTS = "projects"
+    SCHEDULES = "schedules"
+    SETTINGS = "settings"
+    SKILLS = "skills"
+    USERS = "users"
+    VARIABLES = "variables"
+    WAITS = "waits"
+    WEBHOOKS = "webhooks"
+    WORKFLOWS = "workflows"
+
+
+#: Events that say what changed in words of their own.
+TELLING: Sequence[type[Event]] = (
+    AccountsChanged,
+    BotsChanged,
+    BotStateChanged,
+    DeliverySettled,
+    ExecutionPaused,
+    GraphCompleted,
+    JobSettled,
+    MessageReceived,
+    SchedulesChanged,
+    SettingsChanged,
+    StatusChanged,
+)
+
+
+def topic_of_effect(kind: EffectKind) -> ChangeTopic | None:
+    """What a reply changes with an effect of this kind; None: nothing that no other event tells of."""
+    match kind:
+        case EffectKind.REMEMBER | EffectKind.STATE:
+            return ChangeTopic.MEMORY
+        case EffectKind.CREATE_CLIENT:
+            return ChangeTopic.CLIENTS
+        case EffectKind.CREATE_AGENT | EffectKind.UPDATE_AGENT | EffectKind.PAUSE_AGENT | EffectKind.DELETE_AGENT:
+            return ChangeTopic.AGENTS
+        case _:
+            return None
+
+
+def changes_of(event: Event) -> Sequence[Changed]:
+    """What changed where this happened."""
+    if (topic := _WHOLE.get(type(event))) is not None:
+        return (Changed(topic),)
+    match event:
+        case Changed():
+            return (event,)
+        case StatusChanged(message_id=message_id) | MessageReceived(message_id=message_id):
+            return Changed(ChangeTopic.MESSAGES, message_id), Changed(ChangeTopic.JOBS)
+        case GraphCompleted(thread_id=conversation):
+            return Changed(ChangeTopic.EXECUTIONS), Changed(ChangeTopic.CONVERSATIONS, conversation or None)
+        case JobSettled(job_id=job_id):
+            return (Changed(ChangeTopic.JOBS, job_id),)
+        case ExecutionPaused(execution_id=execution_id, wait_id=wait_id):
+            return Changed(ChangeTopic.WAITS, wait_id), Changed(ChangeTopic.EXECUTIONS, execution_id)
+        case BotStateChanged(platform=platform, name=name):
+            return (Changed(ChangeTopic.BOTS, f"{platform}/{name}"),)
+        case _:
+            return ()
+
+
+_WHOLE: Mapping[type[Event], ChangeTopic] = {
+    AccountsChanged: ChangeTopic.ACCOUNTS,
+    BotsChanged: ChangeTopic.BOTS,
+    DeliverySettled: ChangeTopic.DELIVERIES,
+    SchedulesChanged: ChangeTopic.SCHEDULES,
+    SettingsChanged: ChangeTopic.SETTINGS,
+}

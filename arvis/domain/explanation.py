@@ -1,0 +1,93 @@
+"""Why a message was answered, or why it was not, in one sentence: the first line of every timeline.
+
+It reads a timeline in the form in which the API shows it, so that pages, chats and the command line say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.messages import MessageStatus
+from arvis.domain.reasons import CHOSEN, in_words
+
+Json = Mapping[str, Any]
+
+_MS = 1000
+_MINUTE = 60
+
+
+def why_not(timeline: Json) -> str:
+    """Why a message rests without an answer; "" when nobody knows."""
+    if timeline["status"] == MessageStatus.WAITING:
+        return "a person has to decide first"
+    job = timeline["job"] or {}
+    # Without a reason of its own a message shows the rule that routed it, which explains nothing here.
+    own = None if timeline["reason"] in CHOSEN else timeline["reason"]
+    reason, detail = own or job.get("reason"), job.get("error")
+    words = in_words(reason) if reason else ""
+    return f"{words}: {detail}" if words and detail else words or detail or ""
+
+
+def explanation(timeline: Json) -> str:
+    """Why this answer, or why none."""
+    agent = timeline["agent"] or "an agent"
+    why = why_not(timeline)
+    match timeline["status"]:
+        case "answered":
+            return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}."
+        case "dropped":
+            return f"Not answered: {why or 'no reason is known'}."
+        case "failed" | "cancelled" | "expired" as status:
+            return f"Not answered ({status}): {why or 'no reason is known'}."
+        case "waiting":
+            return "Not answered yet: a person has to decide first (`arvis waits list`)."
+        case "running":
+            return f"Not answered yet: {agent} is at work on it."
+        case _:
+            return f"Not answered yet: it waits in the queue for {agent}{_again(timeline)}."
+
+
+def job_explanation(job: Json, agent: str | None) -> str:
+    """The same of a job that answers no message; `job` as the API shows it."""
+    words = " ".join(
+        filter(None, [in_words(job["reason"]) if job["reason"] else "", f"({job['error']})" if job["error"] else ""])
+    )
+    who = f" for {agent}" if agent else ""
+    match job["status"]:
+        case "done" if job["mergedInto"]:
+            return f"Taken over by job {job['mergedInto']}."
+        case "done":
+            return f"Done after {duration(job['finishedAt'] - job['createdAt'])}." if job["finishedAt"] else "Done."
+        case "failed" | "cancelled" as status:
+            return f"{status.capitalize()}: {words or 'no reason is known'}."
+        case "running":
+            return f"Running{who}."
+        case _:
+            return f"Waits in the queue{who}{': ' + words if words else ''}."
+
+
+def duration(ms: int) -> str:
+    """`0.123 s` below a minute, else hours, minutes and seconds."""
+    if abs(ms) < _MINUTE * _MS:
+        return f"{ms / _MS:.3f} s"
+    minutes, seconds = divmod(round(ms / _MS), _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    return f"{hours}:{minutes:02}:{seconds:02}"
+
+
+def _after(timeline: Json, name: str) -> str:
+    at = next((step["at"] for step in reversed(timeline["steps"]) if step["step"] == name), None)
+    return "" if at is None else f" after {duration(at - timeline['createdAt'])}"
+
+
+def _because(timeline: Json) -> str:
+    """The rule that chose the agent."""
+    code = next((step["reason"] for step in timeline["steps"] if step["step"] == "routed"), None)
+    return f", which was asked because {in_words(code)}" if code is not None and code in CHOSEN else ""
+
+
+def _again(timeline: Json) -> str:
+    """When the queue tries next, if it waits for a time."""
+    delays = [step for step in timeline["steps"] if step["step"] in {"retried", "snoozed"}]
+    return f", next try at {duration(delays[-1]['runAt'] - timeline['createdAt'])}" if delays else ""

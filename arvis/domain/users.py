@@ -1,0 +1,49 @@
+"""Who may use the dashboard and the API: people with logins of their own, and keys that were made in the product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+#: The first user: whoever holds the data folder and its key. It is always an owner.
+FIRST_USER = "owner"
+
+#: Characters of a password.
+SHORTEST_PASSWORD = 8
+LONGEST_PASSWORD = 256
+
+
+class UserRole(StrEnum):
+    """What a user or a key may do: talk; look, and nothing else; run what there is; everything."""
+
+    CHAT = "chat"
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    OWNER = "owner"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """`id` is the user id of platform `web`, too. Without `password_hash` this one logs in by a link. Times in ms."""
+
+    id: str
+    name: str
+    role: UserRole
+    password_hash: str | None = field(repr=False)
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key of the API, of which only the hash is kept. `agents` (slugs) limits one of role chat; none: no limit.
+    `used_at` is exact to the hour; `created_by` is a user id."""
+
+    id: str
+    name: str
+    role: UserRole
+    agents: tuple[str, ...]
+    key_hash: str = field(repr=False)
+    created_by: str
+    created_at: int
+    used_at: int | None = None

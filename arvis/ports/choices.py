@@ -1,0 +1,100 @@
+"""What an installation offers to choose from, as forms show it: filled by the composition root from entry points and from the
+guides that lie beside connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from arvis.ports.tool import Tool
+
+
+class Origin(StrEnum):
+    """Whose a part is: Arvis' own, another package's, or that of a server of the Model Context Protocol."""
+
+    BUILT_IN = "built_in"
+    PACKAGE = "package"
+    MCP = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A part by name; `words` are one or two sentences ("" where it says nothing of itself)."""
+
+    name: str
+    words: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPrice:
+    """US dollars per million tokens; None: unknown."""
+
+    input: float
+    output: float
+    cached: float | None
+    written: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """`window` is in tokens, `accounts` are the names of those that would answer."""
+
+    provider: str
+    model: str
+    price: ModelPrice | None
+    window: int
+    sees: bool
+    accounts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class BotField:
+    """A setting or secret of a bot. `kind` is that of a setting of the configuration."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    secret: bool = False
+    required: bool = False
+    default: Any = None
+    choices: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedPlatform:
+    """`steps` tell how a bot is made there, in their order; `needs` what it must be allowed, and why; `manifest` is a text to
+    paste there. A platform whose connector brings no guide has no fields."""
+
+    name: str
+    title: str
+    words: str = ""
+    steps: Sequence[str] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+    fields: Sequence[BotField] = ()
+    manifest: str = ""
+
+
+class Choices(Protocol):
+    async def tools(self) -> Sequence[Tool]: ...
+
+    def origin_of(self, tool: Tool) -> tuple[Origin, str]:
+        """Whose it is, and the name of the package or server ("" for Arvis' own)."""
+        ...
+
+    def asks(self, tool: Tool) -> str:
+        """What the policy says: `never`, `ask` or `always`."""
+        ...
+
+    async def models(self) -> Sequence[OfferedModel]: ...
+
+    def price(self, provider: str, model: str) -> ModelPrice | None: ...
+
+    async def plugins(self) -> Sequence[Offered]: ...
+
+    def providers(self) -> Sequence[str]: ...
+
+    async def platforms(self) -> Sequence[OfferedPlatform]: ...

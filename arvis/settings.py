@@ -1,0 +1,283 @@
+"""The configuration as it is changed in the product: kept beside file and environment, checked by the same rules, told
+with where each value comes from.
+
+The environment wins over the product, the product over the file. What acts at once is asked of `current`; everything else
+is read at the start. A stored value that cannot be used any more keeps nobody from starting: it is told and passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from arvis.config import Config
+from arvis.config.catalog import Setting, catalog, with_values_of
+from arvis.config.loading import Loaded, Origin, OriginKind, look
+from arvis.config.problems import did_you_mean
+from arvis.domain.errors import ConfigError, Conflict, Unprocessable
+from arvis.domain.events import NoticesMissed, SettingsChanged
+from arvis.domain.versions import Version, Versioned, version_before
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
+
+log = structlog.get_logger(__name__)
+
+#: Of the table `settings`: a JSON object of all values that were set in the product, by dotted key.
+KEY = "config.changes"
+#: The row of the table `versions`.
+_ROW = "config"
+#: Seconds.
+_LOOK_AGAIN = 60.0
+#: A value that is null: without it, null takes the product's value away (as in the environment, interfaces.md §3).
+_NULL = "null"
+#: Characters of all values together.
+_MOST = 100_000
+
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A setting as it is in effect; `next_value` is what the next start makes of it, which may be the same. `problem` says
+    why the product's value is passed over."""
+
+    setting: Setting
+    value: Any
+    next_value: Any
+    origin: Origin
+    problem: str = ""
+
+    @property
+    def pending(self) -> bool:
+        return bool(self.value != self.next_value)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """`problem` tells why the file cannot be read as it is now; then nothing is known of the next start."""
+
+    shown: Sequence[Shown]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sifted:
+    """What of the stored values can be used, what comes of it, and why the others cannot."""
+
+    config: Config
+    usable: Changes
+    problems: Mapping[str, str]
+
+
+class SettingsDesk:
+    """`given` is the configuration of file and environment at the start. `begin` must be awaited before anything else."""
+
+    def __init__(
+        self, *, given: Config, store: Store, bus: Bus, clock: Clock, environ: Callable[[], Mapping[str, str]]
+    ) -> None:
+        self._given = given
+        self._running = given
+        self._current = given
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._environ = environ
+        self._problems: Mapping[str, str] = {}
+
+    @property
+    def file(self) -> str | None:
+        return None if self._given.config_file is None else str(self._given.config_file)
+
+    def current(self) -> Config:
+        """As it is in effect: of the start, but for what acts at once."""
+        return self._current
+
+    async def begin(self) -> Config:
+        """The configuration to start with."""
+        changes = await self._store.read(_stored)
+        sifted = await asyncio.to_thread(self._sifted, changes) if changes else _Sifted(self._given, {}, {})
+        for key, why in sifted.problems.items():
+            log.warning("setting_passed_over", key=key, why=why, fix="set it anew in the settings, or take it away")
+        self._problems = sifted.problems
+        self._running = self._current = sifted.config
+        return sifted.config
+
+    async def learn(self) -> None:
+        """Let act at once what does. Raises `StoreError`."""
+        changes = await self._store.read(_stored)
+        sifted = await asyncio.to_thread(self._sifted, changes)
+        live = [setting.key for setting in self._catalog() if setting.at_once]
+        self._problems = sifted.problems
+        self._current = with_values_of(self._running, sifted.config, live)
+
+    async def follow(self, up: Callable[[], None]) -> None:
+        """Learn anew when another process says that something changed, until cancelled. Raises `StoreError`."""
+        changed = asyncio.Event()
+        with ExitStack() as listening:
+            for kind in (SettingsChanged, NoticesMissed):
+                listening.callback(self._bus.subscribe(kind, lambda _: changed.set()))
+            await self.learn()
+            up()
+            while True:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), _LOOK_AGAIN)
+                changed.clear()
+                await self.learn()
+
+    async def overview(self) -> Overview:
+        changes = await self._store.read(_stored)
+        return await asyncio.to_thread(self._overview, changes)
+
+    async def change(self, changes: Changes, *, by: str) -> None:
+        """Set these keys; null takes a value of the product away, the text `null` sets null. Raises `Unprocessable`, and
+        `Conflict` for what the environment fixes."""
+        before = await self._store.read(_stored)
+        kept = {key: value for key, value in before.items() if key not in changes}
+        given = {key: None if value == _NULL else value for key, value in changes.items() if value is not None}
+        after = {**kept, **given}
+        await self._set(before, after, tuple(changes), by)
+
+    async def undo(self, *, by: str) -> None:
+        """Back to how the product's values were before the last change. Raises `Conflict`, and `Unprocessable` when they
+        cannot be used any more."""
+        before = await self._store.read(_stored)
+        wanted = version_before(await self._store.read(_versions, 2)).data or {}
+        touched = [key for key in {*before, *wanted} if before.get(key) != wanted.get(key)]
+        await self._set(before, wanted, touched, by)
+
+    async def versions(self, limit: int) -> Sequence[Version]:
+        """The newest first; `data` are all values of the product."""
+        return await self._store.read(_versions, limit)
+
+    async def _set(self, before: Changes, after: Changes, touched: Sequence[str], by: str) -> None:
+        await asyncio.to_thread(self._check, before, after, touched)
+        await self._store.write(_keep, before, after, by, self._clock.now())
+        await self.learn()
+        self._bus.publish(SettingsChanged())
+
+    def _check(self, before: Changes, after: Changes, touched: Sequence[str]) -> None:
+        known = {setting.key: setting for setting in self._catalog(after)}
+        for key in touched:
+            _refuse_unknown(key, known)
+        if len(json.dumps(after)) > _MOST:
+            raise Unprocessable("The settings are too long.", fix="Put long lists into config.yaml.")
+        others = {key: value for key, value in self._sifted(before).usable.items() if key not in touched}
+        wanted = {**others, **{key: after[key] for key in touched if key in after}}
+        try:
+            loaded = look(self._given, self._environ(), wanted)
+        except ConfigError as error:
+            what = error.what.replace("The configuration cannot be used", "This cannot be set", 1)
+            raise Unprocessable(f"{what}.", why=error.why, fix=error.fix or "Change the value.") from None
+        for key in touched:
+            _refuse_fixed(loaded.origin(known[key].path), key)
+
+    def _catalog(self, changes: Changes | None = None) -> Sequence[Setting]:
+        named = [key.split(".")[1] for key in changes or () if key.startswith("owners.") and key.count(".") == 1]
+        return catalog([*self._given.owners, *named])
+
+    def _sifted(self, changes: Changes) -> _Sifted:
+        """With as many of the stored values as can be used."""
+        known = {setting.key: setting for setting in self._catalog(changes)}
+        wanted = {key: value for key, value in changes.items() if key in known and not known[key].fixed}
+        problems = {key: "It is not a setting that can be changed here." for key in changes if key not in wanted}
+        loaded: Loaded | None
+        try:
+            loaded = look(self._given, self._environ(), wanted)
+        except ConfigError:
+            loaded, wanted, refused = self._one_by_one(wanted)
+            problems |= refused
+        if loaded is None:
+            return _Sifted(self._given, {}, problems)
+        fixed = {key for key in wanted if loaded.origin(known[key].path).kind is OriginKind.ENVIRONMENT}
+        config = with_values_of(self._given, loaded.config, [key for key in wanted if key not in fixed])
+        return _Sifted(config, wanted, problems)
+
+    def _one_by_one(self, wanted: Changes) -> tuple[Loaded | None, dict[str, Any], dict[str, str]]:
+        usable: dict[str, Any] = {}
+        problems: dict[str, str] = {}
+        found: Loaded | None = None
+        for key, value in wanted.items():
+            try:
+                found = look(self._given, self._environ(), {**usable, key: value})
+            except ConfigError as error:
+                problems[key] = f"{error.what}. {error.fix}".strip()
+            else:
+                usable[key] = value
+        return found, usable, problems
+
+    def _overview(self, changes: Changes) -> Overview:
+        sifted, problem = self._sifted(changes), ""
+        loaded: Loaded | None = None
+        try:
+            loaded = look(self._given, self._environ(), sifted.usable)
+        except ConfigError as error:
+            problem = f"{error.what}. {error.why} {error.fix}".strip()
+        settings = self._catalog(changes)
+        return Overview([self._shown(setting, sifted, loaded) for setting in settings], problem)
+
+    def _shown(self, setting: Setting, sifted: _Sifted, loaded: Loaded | None) -> Shown:
+        value = setting.value_in(self._current)
+        if loaded is None:
+            origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
+            return Shown(setting, value, value, origin, sifted.problems.get(setting.key, ""))
+        after, origin = setting.value_in(loaded.config), loaded.origin(setting.path)
+        # The role and the folder of this process may have been given to it by its command line.
+        after = value if setting.key in _OF_THE_COMMAND_LINE else after
+        return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
+
+
+_OF_THE_COMMAND_LINE = frozenset({"roles", "data_dir"})
+
+
+def _refuse_unknown(key: str, known: Mapping[str, Setting]) -> None:
+    setting = known.get(key)
+    if setting is None:
+        fix = did_you_mean((key,), list(known)) if len(key) <= _LONGEST_KEY else "GET /api/settings lists them."
+        raise Unprocessable(f"There is no setting `{key[:_LONGEST_KEY]}`.", fix=fix, code="unknown_setting")
+    if setting.fixed:
+        fix = "Change it in config.yaml, and start again."
+        raise Conflict(f"`{key}` cannot be changed here.", why=setting.fixed, fix=fix, code="not_changeable")
+
+
+_LONGEST_KEY = 100
+
+
+def _refuse_fixed(origin: Origin, key: str) -> None:
+    if origin.kind is OriginKind.ENVIRONMENT:
+        raise Conflict(
+            f"`{key}` is fixed by the environment variable {origin.place}.",
+            fix="Take the variable away and start again, or change it there.",
+            code="fixed_by_environment",
+        )
+
+
+# -- scripts -----------------------------------------------------------------------------------------------
+
+
+def _stored(tx: Transaction) -> Changes:
+    """What cannot be read is nothing."""
+    try:
+        found = json.loads(tx.settings.get(KEY) or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _versions(tx: Transaction, limit: int) -> Sequence[Version]:
+    return tx.versions.newest(Versioned.SETTINGS, _ROW, limit)
+
+
+def _keep(tx: Transaction, before: Changes, after: Changes, by: str, now: int) -> None:
+    if _stored(tx) != before:
+        raise Conflict("Somebody else changed the settings at this moment.", fix="Look at them, and try again.")
+    if after == before:
+        return
+    tx.settings.put(KEY, json.dumps(after), now)
+    tx.versions.keep(Versioned.SETTINGS, _ROW, dict(after), by, now, before=dict(before))

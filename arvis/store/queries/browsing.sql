@@ -1,0 +1,284 @@
+-- Pages of the dashboard: rows with what people want to see beside them. Each is bounded; cursors go downwards.
+
+-- name: list_queue
+SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
+    substr(messages.content, 1, 400) AS text, messages.platform, messages.connector, messages.channel, messages.thread,
+    schedules.name AS schedule, executions.graph,
+    CASE WHEN found.message_id IS NULL THEN executions.state END AS state
+FROM (
+    SELECT * FROM jobs
+    WHERE id < :before
+        AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+        AND (CAST(:any_status AS INTEGER) = 1 OR status IN (:status1, :status2, :status3, :status4, :status5))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:lane AS TEXT) IS NULL OR lane = :lane)
+    ORDER BY id DESC LIMIT :limit
+) AS found
+LEFT JOIN agents ON agents.id = found.agent_id
+LEFT JOIN messages ON messages.id = found.message_id
+LEFT JOIN principals ON principals.id = found.principal_id
+LEFT JOIN executions ON executions.id = found.execution_id
+LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+ORDER BY found.id DESC;
+
+-- name: list_troubled
+-- What lives or has failed, by its indexes, whatever else the table holds: while fewer than a thousand jobs live (see
+-- `live_jobs`).
+SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
+    substr(messages.content, 1, 400) AS text, messages.platform, messages.connector, messages.channel, messages.thread,
+    schedules.name AS schedule, executions.graph,
+    CASE WHEN found.message_id IS NULL THEN executions.state END AS state
+FROM (
+    SELECT chosen.* FROM (
+        SELECT * FROM (SELECT * FROM jobs WHERE ready > 0 AND lane > '' ORDER BY lane LIMIT 1000) AS heads
+        UNION ALL
+        SELECT * FROM (
+            SELECT * FROM jobs WHERE ready = 0 AND status = 'pending' AND lane > '' ORDER BY lane, position LIMIT 1000
+        ) AS followers
+        UNION ALL
+        SELECT * FROM (
+            SELECT * FROM jobs
+            WHERE status = 'failed' AND id < :before
+                AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+                AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+                AND (CAST(:lane AS TEXT) IS NULL OR lane = :lane)
+            ORDER BY id DESC LIMIT :failed
+        ) AS failures
+    ) AS chosen
+    WHERE chosen.id < :before
+        AND (CAST(:kind AS TEXT) IS NULL OR chosen.kind = :kind)
+        AND chosen.status IN (:status1, :status2, :status3, :status4, :status5)
+        AND (CAST(:agent_id AS TEXT) IS NULL OR chosen.agent_id = :agent_id)
+        AND (CAST(:lane AS TEXT) IS NULL OR chosen.lane = :lane)
+    ORDER BY chosen.id DESC LIMIT :limit
+) AS found
+LEFT JOIN agents ON agents.id = found.agent_id
+LEFT JOIN messages ON messages.id = found.message_id
+LEFT JOIN principals ON principals.id = found.principal_id
+LEFT JOIN executions ON executions.id = found.execution_id
+LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+ORDER BY found.id DESC;
+
+-- name: live_jobs
+SELECT CAST(count(*) AS BIGINT) AS number FROM (
+    SELECT * FROM (SELECT lane FROM jobs WHERE ready > 0 AND lane > '' ORDER BY lane LIMIT 1000) AS heads
+    UNION ALL
+    SELECT * FROM (
+        SELECT lane FROM jobs WHERE ready = 0 AND status = 'pending' AND lane > '' ORDER BY lane, position LIMIT 1000
+    ) AS followers
+) AS living;
+
+-- name: queue_item
+SELECT found.*, agents.slug AS agent_slug, principals.name AS person, messages.user_name,
+    substr(messages.content, 1, 400) AS text, messages.platform, messages.connector, messages.channel, messages.thread,
+    schedules.name AS schedule, executions.graph,
+    CASE WHEN found.message_id IS NULL THEN executions.state END AS state
+FROM jobs AS found
+LEFT JOIN agents ON agents.id = found.agent_id
+LEFT JOIN messages ON messages.id = found.message_id
+LEFT JOIN principals ON principals.id = found.principal_id
+LEFT JOIN executions ON executions.id = found.execution_id
+LEFT JOIN occurrences ON occurrences.execution_id = found.execution_id AND occurrences.execution_id IS NOT NULL
+LEFT JOIN schedules ON schedules.id = occurrences.schedule_id
+WHERE found.id = :id;
+
+-- name: jobs_behind
+SELECT CAST(count(*) AS BIGINT) AS number FROM (
+    SELECT id FROM jobs
+    WHERE id < :before
+        AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+        AND (CAST(:any_status AS INTEGER) = 1 OR status IN (:status1, :status2, :status3, :status4, :status5))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:lane AS TEXT) IS NULL OR lane = :lane)
+    LIMIT :limit
+) AS counted;
+
+-- name: list_talks
+-- By the index of the last use: the rows of a page alone are told of.
+SELECT page.*, agents.slug,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.superseded = 0
+        ORDER BY messages.id DESC LIMIT 1) AS preview,
+    (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        ORDER BY messages.id DESC LIMIT 100
+    ) AS newest) AS people
+FROM (
+    SELECT * FROM conversations
+    WHERE (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+        AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
+        AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
+    ORDER BY last_message_at DESC, id DESC LIMIT :limit
+) AS page
+LEFT JOIN agents ON agents.id = page.agent_id
+ORDER BY page.last_message_at DESC, page.id DESC;
+
+-- name: own_talks
+-- Of one person of the web: in places of their own, where they wrote.
+SELECT page.*, agents.slug,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        ORDER BY messages.id LIMIT 1) AS title,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.principal_id = :principal_id
+        ORDER BY messages.id DESC LIMIT 1) AS preview,
+    CAST(1 AS BIGINT) AS people
+FROM (
+    SELECT * FROM conversations
+    WHERE (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+        AND platform = 'web' AND connector = 'web'
+        AND (thread = :user_id OR channel = 'web-' || :user_id OR channel = 'cli-' || :user_id
+            OR substr(channel, 1, length(:user_id) + 5) IN ('web-' || :user_id || '-', 'cli-' || :user_id || '-'))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
+        AND EXISTS (
+            SELECT 1 FROM messages
+            WHERE messages.conversation_id = conversations.id AND messages.principal_id = :principal_id
+        )
+    ORDER BY last_message_at DESC, id DESC LIMIT :limit
+) AS page
+LEFT JOIN agents ON agents.id = page.agent_id
+ORDER BY page.last_message_at DESC, page.id DESC;
+
+-- name: search_talks
+-- The inner limit bounds the work, as in `search_messages`.
+SELECT page.*, agents.slug,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.superseded = 0
+        ORDER BY messages.id DESC LIMIT 1) AS preview,
+    (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        ORDER BY messages.id DESC LIMIT 100
+    ) AS newest) AS people
+FROM (
+    SELECT * FROM conversations
+    WHERE (last_message_at, id) < (CAST(:at AS BIGINT), CAST(:before AS TEXT))
+        AND (CAST(:agent_id AS TEXT) IS NULL OR agent_id = :agent_id)
+        AND (CAST(:platform AS TEXT) IS NULL OR platform = :platform)
+        AND (CAST(:channel AS TEXT) IS NULL OR channel = :channel)
+        AND (CAST(:thread AS TEXT) IS NULL OR thread = :thread)
+        AND (
+            lower(channel) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            OR agent_id IN (
+                SELECT id FROM agents WHERE lower(slug) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+                    OR lower(name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            )
+            OR id IN (
+                SELECT recent.conversation_id FROM (
+                    SELECT conversation_id, content, user_name FROM messages
+                    WHERE conversation_id IS NOT NULL AND superseded = 0 ORDER BY id DESC LIMIT 20000
+                ) AS recent
+                WHERE lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+                    OR lower(recent.user_name) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+            )
+        )
+    ORDER BY last_message_at DESC, id DESC LIMIT :limit
+) AS page
+LEFT JOIN agents ON agents.id = page.agent_id
+ORDER BY page.last_message_at DESC, page.id DESC;
+
+-- name: one_talk
+SELECT page.*, agents.slug,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.role = 'user' ORDER BY messages.id LIMIT 1) AS title,
+    (SELECT substr(messages.content, 1, 200) FROM messages
+        WHERE messages.conversation_id = page.id AND messages.superseded = 0
+        ORDER BY messages.id DESC LIMIT 1) AS preview,
+    (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        ORDER BY messages.id DESC LIMIT 100
+    ) AS newest) AS people
+FROM conversations AS page
+LEFT JOIN agents ON agents.id = page.agent_id
+WHERE page.id = :id;
+
+-- name: count_compactions
+SELECT CAST(count(*) AS BIGINT) AS number FROM compactions WHERE conversation_id = :conversation_id;
+
+-- name: shown_messages
+SELECT messages.*, agents.slug,
+    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = messages.execution_id
+        AND jobs.status IN ('pending', 'running')) AS job_status
+FROM messages
+LEFT JOIN agents ON agents.id = messages.agent_id
+WHERE messages.conversation_id = :conversation_id AND messages.id < :before AND messages.superseded = 0
+ORDER BY messages.id DESC LIMIT :limit;
+
+-- name: own_messages
+SELECT messages.*, agents.slug,
+    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = messages.execution_id
+        AND jobs.status IN ('pending', 'running')) AS job_status
+FROM messages
+LEFT JOIN agents ON agents.id = messages.agent_id
+LEFT JOIN messages AS asked ON asked.id = messages.reply_to
+WHERE messages.conversation_id = :conversation_id AND messages.id < :before AND messages.superseded = 0
+    AND (messages.principal_id = :principal_id OR asked.principal_id = :principal_id)
+ORDER BY messages.id DESC LIMIT :limit;
+
+-- name: files_of_page
+SELECT attachments.* FROM messages
+JOIN attachments ON attachments.message_id = messages.id
+WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last
+ORDER BY attachments.message_id, attachments.ordinal;
+
+-- name: deliveries_of_page
+SELECT deliveries.* FROM messages
+JOIN deliveries ON deliveries.message_id = messages.id
+WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last
+ORDER BY deliveries.message_id, deliveries.part;
+
+-- name: costs_of_page
+SELECT messages.id, CAST(sum(usage.cost_micros) AS BIGINT) AS micros FROM messages
+JOIN usage ON usage.execution_id = messages.execution_id
+WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last
+    AND messages.role IN ('assistant', 'notice')
+GROUP BY messages.id;
+
+-- name: whole_talk
+SELECT * FROM messages WHERE conversation_id = :conversation_id AND id > :after AND superseded = 0
+ORDER BY id LIMIT :limit;
+
+-- name: asked_messages
+SELECT messages.*, agents.slug,
+    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = messages.execution_id
+        AND jobs.status IN ('pending', 'running')) AS job_status
+FROM messages
+LEFT JOIN agents ON agents.id = messages.agent_id
+WHERE messages.id < :before AND messages.role = 'user'
+    AND (CAST(:stored AS TEXT) IS NULL OR messages.status = :stored)
+    AND (CAST(:job_status AS TEXT) IS NULL OR EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = messages.execution_id AND jobs.status = :job_status))
+    AND (CAST(:agent_id AS TEXT) IS NULL OR messages.agent_id = :agent_id)
+    AND (CAST(:platform AS TEXT) IS NULL OR messages.platform = :platform)
+    AND (CAST(:conversation_id AS TEXT) IS NULL OR messages.conversation_id = :conversation_id)
+ORDER BY messages.id DESC LIMIT :limit;
+
+-- name: search_asked
+SELECT recent.*, agents.slug,
+    (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = recent.execution_id
+        AND jobs.status IN ('pending', 'running')) AS job_status
+FROM (SELECT * FROM messages WHERE role = 'user' AND id < :before ORDER BY id DESC LIMIT 20000) AS recent
+LEFT JOIN agents ON agents.id = recent.agent_id
+WHERE lower(recent.content) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!'
+    AND (CAST(:stored AS TEXT) IS NULL OR recent.status = :stored)
+    AND (CAST(:job_status AS TEXT) IS NULL OR EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = recent.execution_id AND jobs.status = :job_status))
+    AND (CAST(:agent_id AS TEXT) IS NULL OR recent.agent_id = :agent_id)
+    AND (CAST(:platform AS TEXT) IS NULL OR recent.platform = :platform)
+    AND (CAST(:conversation_id AS TEXT) IS NULL OR recent.conversation_id = :conversation_id)
+ORDER BY recent.id DESC LIMIT :limit;
+
+-- name: list_questions
+SELECT * FROM waits
+WHERE id < :before AND kind IN ('approval', 'review', 'user')
+    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+    AND (answered_at IS NULL OR CAST(:open_only AS INTEGER) = 0)
+ORDER BY id DESC LIMIT :limit;

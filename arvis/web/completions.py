@@ -1,0 +1,206 @@
+"""`/v1`: Arvis as OpenAI's clients know a server. A model is an agent, `user` names a conversation.
+
+A request becomes a message by the same door as every other (docs/24-openai-compatible.md). Once it is accepted it is
+answered, also where the client is gone; the answer then stands in the conversation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.domain.agents import Agent
+from arvis.domain.errors import NotFound, TooMany
+from arvis.domain.messages import Address, PrincipalRole
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights
+from arvis.ports.store import Store, Transaction
+from arvis.routing import reaches
+from arvis.web.bodies import BodyLimit, Fields, read_json, unusable
+from arvis.web.completions_forms import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
+from arvis.web.completions_request import Asked, asked_of
+from arvis.web.completions_stream import Chunks, EventStream, Overheard
+from arvis.web.completions_waiting import Answering
+from arvis.web.drafts import Draft, Intake
+from arvis.web.endpoints import IDEMPOTENCY_KEY, Call, Endpoint, ErrorForm, answer
+from arvis.web.errors import Failure
+from arvis.web.gate import Gate
+from arvis.web.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
+from arvis.web.patience import Patience
+from arvis.web.schemas import LABEL
+from arvis.web.statuses import StatusBoard
+
+#: Requests that may wait at once, of all and of one key.
+_MOST = 256
+_MOST_OF_ONE = 64
+#: Bytes of the text that earlier messages of a request may become.
+_MOST_BEFORE = 65_536
+#: A request brings the whole talk, whose marks are no memory that counts: its texts are.
+_MARKS = 262_144
+_SLUG = re.compile(r"[\w.-]{1,200}")
+
+FORM = ErrorForm(schema=ERROR, response=refusal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rooms:
+    """What the answers come from. `message_bytes` is the longest message that may be sent."""
+
+    intake: Intake
+    store: Store
+    insights: Insights
+    gate: Gate
+    board: StatusBoard
+    bus: Bus
+    clock: Clock
+    patience: Patience
+    message_bytes: int
+
+
+class CompletionRoutes:
+    def __init__(self, *, around: Rooms) -> None:
+        self._around = around
+        self._answering = Answering(insights=around.insights, clock=around.clock, patience=around.patience)
+        limit = around.intake.body_limit
+        self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
+        self._running: Counter[str] = Counter()
+
+    def endpoints(self) -> list[Endpoint]:
+        chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"
+        one = "One agent as a model, if this key reaches it"
+        return [
+            Endpoint(
+                "POST",
+                "/v1/chat/completions",
+                chat,
+                SEND,
+                self._complete,
+                {200: COMPLETION},
+                body=REQUEST,
+                large=True,
+                keyed=False,
+                media="application/json, text/event-stream",
+                errors=FORM,
+                refusals=(502, 504),
+            ),
+            Endpoint(
+                "GET",
+                "/v1/models",
+                "The agents that this key reaches, as models",
+                SEND,
+                self._models,
+                {200: MODELS},
+                errors=FORM,
+            ),
+            Endpoint(
+                "GET",
+                "/v1/models/{model}",
+                one,
+                SEND,
+                self._model,
+                {200: MODEL},
+                names={"model": LABEL},
+                errors=FORM,
+            ),
+        ]
+
+    async def _models(self, call: Call) -> Response:
+        found = await self._agents(call.identity)
+        return answer({"object": "list", "data": [_model_view(agent) for agent in found]})
+
+    async def _model(self, call: Call) -> Response:
+        return answer(_model_view(await self._agent(call.identity, call.named("model", _SLUG))))
+
+    async def _complete(self, call: Call) -> Response:
+        asked = asked_of(await read_json(call.request, self._limit))
+        agent = await self._agent(call.identity, asked.model)
+        address = _address(call.identity, agent, asked.conversation)
+        draft = await self._draft(call, asked, address)
+        with ExitStack() as held:
+            held.enter_context(self._place(call.identity.user_id))
+            heard = Overheard(address=address)
+            if asked.stream:
+                held.enter_context(heard.listening(self._around.bus))
+            sent = await self._around.intake.send(draft, address, self._around.gate.sender(call.identity))
+            watch = held.enter_context(self._around.board.watch(sent.message_id))
+            headers = {MESSAGE_HEADER: sent.message_id}
+            if asked.stream:
+                heard.attend(sent.message_id, watch)
+                created = self._around.clock.now() // 1000
+                chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
+                events = self._answering.events(sent.message_id, chunks, watch, heard)
+                return EventStream(events, held=held.pop_all(), headers=headers)
+            left = call.request.is_disconnected
+            found = await self._answering.whole(sent.message_id, asked.model, watch, left)
+        return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
+
+    async def _draft(self, call: Call, asked: Asked, address: Address) -> Draft:
+        """The message as the inbox takes it; the files are those of the question."""
+        fresh = bool(asked.before) and not await self._around.store.read(_known, address)
+        most = min(self._around.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
+        fields: Mapping[str, Any] = {
+            "content": asked.content(most, fresh=fresh),
+            "id": _key_of(call),
+            "attachments": list(asked.question.files),
+        }
+        return await self._around.intake.draft(Fields(fields))
+
+    async def _agents(self, identity: Identity) -> Sequence[Agent]:
+        sender = self._around.gate.sender(identity)
+        all_ = sender.role is PrincipalRole.OWNER
+        return [
+            each for each in await self._around.insights.agents() if each.active and (all_ or reaches(sender, each))
+        ]
+
+    async def _agent(self, identity: Identity, model: str | None) -> Agent:
+        found = next((agent for agent in await self._agents(identity) if agent.slug == model), None)
+        if found is None:
+            raise NotFound(
+                "`model` names no agent that this key reaches.",
+                fix="GET /v1/models lists those that there are.",
+                code="model_not_found",
+            )
+        return found
+
+    @contextmanager
+    def _place(self, user_id: str) -> Iterator[None]:
+        """One of the places of this key, so that nobody takes those of all others."""
+        if self._running.total() >= _MOST or self._running[user_id] >= _MOST_OF_ONE:
+            raise TooMany("Too many requests of this kind are waiting.", fix="Wait until one of them is answered.")
+        self._running[user_id] += 1
+        try:
+            yield
+        finally:
+            self._running[user_id] -= 1
+            if not self._running[user_id]:
+                del self._running[user_id]
+
+
+def _address(identity: Identity, agent: Agent, conversation: str | None) -> Address:
+    """A conversation of the key's own, apart from what its holder writes on the page, and from other `user`s."""
+    own = f"v1/{identity.user_id}"
+    thread = own if conversation is None else f"{own}/{conversation}"
+    return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=thread)
+
+
+def _known(tx: Transaction, address: Address) -> bool:
+    return bool(tx.conversations.in_place(address))
+
+
+def _key_of(call: Call) -> str | None:
+    key = call.request.headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not (0 < len(key) <= LABEL["maxLength"] and key.isprintable()):
+        raise unusable("Idempotency-Key", "must be 1 to 200 printable characters")
+    return key
+
+
+def _model_view(agent: Agent) -> Mapping[str, Any]:
+    """OpenAI's form wants a time, and agents have none that would mean the same."""
+    return {"id": agent.slug, "object": "model", "created": 0, "owned_by": "arvis"}

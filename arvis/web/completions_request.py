@@ -1,0 +1,152 @@
+"""Reads a chat completion's request: which agent, which conversation, what is asked, and what was said before.
+
+What would change the meaning of an answer and cannot be had here is refused by name; what only tunes a model
+(`temperature`, `max_tokens` …) is the agent's own affair and is not looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.web.bodies import Fields, unusable
+
+_DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
+_SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
+_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_USER = "user"
+
+BEFORE = "[What was said before, as the program tells it]"
+NOW = "[What is asked now]"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of the request: its text, and the files of its parts as fields of the inbox."""
+
+    role: str
+    text: str
+    files: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`conversation` is the request's `user`; `usage`: the stream ends with what it cost."""
+
+    model: str
+    conversation: str | None
+    question: Said
+    before: tuple[Said, ...]
+    stream: bool
+    usage: bool
+
+    def content(self, most_bytes: int, *, fresh: bool) -> str:
+        """The text for the inbox. Only where the conversation is `fresh`, what was said before stands in front of it:
+        as much of the newest as `most_bytes` leave room for."""
+        question = self.question.text
+        if not fresh or not self.before:
+            return question
+        left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
+        lines: list[str] = []
+        for said in reversed(self.before):
+            line = f"{said.role}: {said.text}"
+            left -= len(line.encode()) + 1
+            if left < 0:
+                lines.append(f"[… {len(self.before) - len(lines)} earlier messages are left out]")
+                break
+            lines.append(line)
+        return "\n".join([BEFORE, *reversed(lines), "", NOW, question])
+
+
+def asked_of(fields: Fields) -> Asked:
+    """Raises `Unprocessable` with the field that cannot be used."""
+    model = fields.label("model")
+    if model is None:
+        raise unusable("model", "is missing: name the slug of an agent")
+    _refuse_what_is_not_spoken(fields)
+    said = [_said(message, index) for index, message in enumerate(fields.objects("messages"))]
+    if not said:
+        raise unusable("messages", "must hold at least one message")
+    if said[-1].role != _USER:
+        raise unusable("messages", "must end with a message of the role `user`, which is what is asked")
+    options = Fields(fields.mapping("stream_options") or {})
+    return Asked(
+        model=model,
+        conversation=fields.label("user") if fields.text("user") else None,
+        question=said[-1],
+        before=tuple(said[:-1]),
+        stream=_flag(fields, "stream"),
+        usage=_flag(options, "include_usage"),
+    )
+
+
+def _refuse_what_is_not_spoken(fields: Fields) -> None:
+    for name in ("tools", "functions"):
+        if fields.raw(name):
+            raise unusable(name, "cannot be used here: an agent has its own tools")
+    if fields.raw("n") not in {None, 1}:
+        raise unusable("n", "must be 1: an agent gives one answer")
+    if fields.raw("logprobs"):
+        raise unusable("logprobs", "cannot be had here")
+    form = fields.mapping("response_format") or {}
+    if form.get("type", "text") != "text":
+        raise unusable("response_format", "must be `text`: an agent answers in its own words")
+    if fields.raw("modalities") not in (None, ["text"]):
+        raise unusable("modalities", "must be `text`")
+
+
+def _said(message: Fields, index: int) -> Said:
+    role = message.text("role")
+    if role not in _ROLES:
+        raise unusable(f"messages[{index}].role", f"must be one of {', '.join(sorted(_ROLES))}")
+    content = message.raw("content")
+    if content is None or isinstance(content, str):
+        return Said(role, content or "")
+    where = f"messages[{index}].content"
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise unusable(where, "must be a text or a list of parts")
+    return _of_parts(role, [Fields(part) for part in content], where)
+
+
+def _of_parts(role: str, parts: Sequence[Fields], where: str) -> Said:
+    """Files count where they are asked about; in what was said before, their place is marked."""
+    texts: list[str] = []
+    files: list[Mapping[str, str]] = []
+    for part in parts:
+        match part.text("type"):
+            case "text" | "refusal" as kind:
+                texts.append(part.text(kind) or "")
+            case "image_url" | "input_audio" | "file" as kind if role == _USER:
+                files.append(_file(kind, Fields(part.mapping(kind) or {}), where, len(files) + 1))
+            case kind:
+                raise unusable(where, f"holds a part of the type {str(kind)[:40]!r}, which cannot be used here")
+    return Said(role, "\n".join(texts), tuple(files))
+
+
+def _file(kind: str, fields: Fields, where: str, number: int) -> Mapping[str, str]:
+    if kind == "input_audio":
+        sound = fields.text("format") or ""
+        return _upload(f"sound-{number}.{sound}", _SOUNDS.get(sound, ""), fields.required_text("data"), where)
+    url = fields.text("url" if kind == "image_url" else "file_data") or ""
+    found = _DATA_URL.fullmatch(url)
+    if found is None:
+        why = "is not fetched from an address" if url.startswith(("http:", "https:")) else "must be sent in the request"
+        raise unusable(where, f"holds a file that {why}: send it as `data:image/png;base64,…`")
+    ending = found["kind"].partition("/")[2].partition("+")[0]
+    name = fields.text("filename") or f"{'image' if kind == 'image_url' else 'file'}-{number}.{ending}"
+    return _upload(name, found["kind"], found["data"], where)
+
+
+def _upload(name: str, kind: str, data: str, where: str) -> Mapping[str, str]:
+    if not kind:
+        raise unusable(where, f"holds a sound that is none of {', '.join(_SOUNDS)}")
+    return {"filename": name, "contentType": kind, "data": data}
+
+
+def _flag(fields: Fields, name: str) -> bool:
+    value: Any = fields.raw(name)
+    if value is not None and not isinstance(value, bool):
+        raise unusable(name, "must be true or false")
+    return bool(value)

@@ -1,0 +1,135 @@
+"""Waits for the answer of a message that came as a chat completion, and says how it ended.
+
+The message itself needs nobody here: it is in the queue, and is answered whoever listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+
+from arvis.domain.errors import NotFound
+from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
+from arvis.domain.messages import MessageStatus
+from arvis.domain.reasons import in_words
+from arvis.ports.clock import Clock
+from arvis.ports.insights import Insights, MessageTimeline
+from arvis.web.completions_forms import completion, error_of, usage_of
+from arvis.web.completions_stream import KEEP_ALIVE, Chunks, Continuing, Overheard, event
+from arvis.web.errors import STOPPING, Failure, attempt
+from arvis.web.patience import Patience
+from arvis.web.statuses import RESTING, Watch
+
+_BAD_GATEWAY, _TOO_LATE = 502, 504
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What the client reads, and the receipts it was made from."""
+
+    text: str
+    timeline: MessageTimeline
+
+
+class Answering:
+    def __init__(self, *, insights: Insights, clock: Clock, patience: Patience) -> None:
+        self._insights = insights
+        self._clock = clock
+        self._patience = patience
+
+    async def whole(
+        self, message_id: str, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
+    ) -> dict[str, object] | Failure:
+        """The completion, as soon as the message rests. `left` says whether the client is gone."""
+        end = self._clock.monotonic() + self._patience.completion
+        while not await self._rests(message_id):
+            remaining = end - self._clock.monotonic()
+            if watch.closed:
+                return STOPPING
+            if remaining <= 0 or await left():
+                return _too_late(message_id)
+            await watch.changed(min(remaining, self._patience.look))
+        ended = await self._end(message_id)
+        return ended if isinstance(ended, Failure) else completion(ended.timeline, model, ended.text)
+
+    async def events(self, message_id: str, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
+        """The whole stream, whatever happens: what goes wrong is its last event."""
+        told = Continuing()
+        yield chunks.begin()
+        looked, spoke = None, self._clock.monotonic()
+        while True:
+            now = self._clock.monotonic()
+            if looked is None or heard.take_look() or now - looked >= self._patience.look:
+                looked = now
+                rests = await attempt(self._rests(message_id))
+                if isinstance(rests, Failure):
+                    yield event(error_of(rests))
+                    return
+                if rests:
+                    break
+            if watch.closed:
+                yield event(error_of(STOPPING))
+                return
+            await watch.changed(min(self._patience.look, self._patience.keepalive))
+            if piece := told.more(heard.text):
+                spoke = self._clock.monotonic()
+                yield chunks.piece(piece)
+            elif self._clock.monotonic() - spoke >= self._patience.keepalive:
+                spoke = self._clock.monotonic()
+                yield KEEP_ALIVE
+        ended = await attempt(self._end(message_id))
+        if isinstance(ended, Failure):
+            yield event(error_of(ended))
+            return
+        if piece := told.last(ended.text):
+            yield chunks.piece(piece)
+        yield chunks.end(usage_of(ended.timeline))
+
+    async def _rests(self, message_id: str) -> bool:
+        found = await self._insights.status(message_id)
+        return found is None or found[0] in RESTING
+
+    async def _end(self, message_id: str) -> Ended | Failure:
+        timeline = await self._insights.message(message_id)
+        if timeline is None:
+            raise NotFound("The message is gone.", fix="Send it again.")
+        match timeline.status:
+            case MessageStatus.ANSWERED:
+                return Ended((timeline.reply or "").strip(), timeline)
+            case MessageStatus.WAITING:
+                return Ended(await self._question(timeline), timeline)
+        return _failed(timeline)
+
+    async def _question(self, timeline: MessageTimeline) -> str:
+        """What it waits for, and where to answer."""
+        execution = timeline.message.execution_id
+        view = await self._insights.execution(execution) if execution is not None else None
+        waits = view.waits if view is not None else ()
+        asking = next((wait for wait in waits if wait.kind in PERSONAL_WAITS and wait.answered_at is None), None)
+        return _asked_words(asking, timeline.message.id)
+
+
+def _asked_words(asking: Wait | None, message_id: str) -> str:
+    if asking is not None and asking.kind is WaitKind.USER:
+        return asking.prompt  # a question of the agent: the next message of the conversation answers it
+    what = "a person's decision" if asking is None else f"a person's decision:\n\n{asking.prompt}"
+    how = "`arvis waits list`" if asking is None else f"`arvis waits answer {asking.id}`"
+    return (
+        f"This waits for {what}\n\nIt can be answered on the page of Arvis under Approvals, or by {how}. "
+        f"What comes of it is at GET /api/messages/{message_id}."
+    )
+
+
+def _failed(timeline: MessageTimeline) -> Failure:
+    reason = timeline.reason or str(timeline.status)
+    words = timeline.reply or f"The message was not answered: {in_words(reason)}."
+    return Failure(_BAD_GATEWAY, reason, words, f"`arvis explain {timeline.message.id}` shows why.")
+
+
+def _too_late(message_id: str) -> Failure:
+    return Failure(
+        _TOO_LATE,
+        "timeout",
+        f"The answer to message {message_id} takes longer than this request may.",
+        f"It is still being worked on: GET /api/messages/{message_id}/wait brings it.",
+    )

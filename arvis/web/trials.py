@@ -1,0 +1,99 @@
+"""Tries what was typed into a form and is not kept yet: an account of models, a bot. What is told here goes to its vendor or
+platform, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import Response
+
+from arvis.bots.desk import BotDesk
+from arvis.domain.errors import ProviderErrorKind
+from arvis.domain.runs import RunResult
+from arvis.ports.choices import Choices
+from arvis.runner.desk import AccountDesk, Trial
+from arvis.web.accounts import TRIAL, WRITTEN
+from arvis.web.accounts import written as account_written
+from arvis.web.bodies import unusable
+from arvis.web.bots import FINDINGS, NEW_BOT, PLATFORM
+from arvis.web.bots import written as bot_written
+from arvis.web.endpoints import Call, Endpoint, answer
+from arvis.web.identity import OWN
+from arvis.web.schemas import NUMBER, STRING, one_of, optional, record
+
+_KINDS = (*ProviderErrorKind, "other")
+_PER = 1_000_000
+_UNNAMED = "main"
+
+NEW_TRIAL = record({"name": STRING, **WRITTEN}, required=("provider",))
+FULL_TRIAL = record(
+    {
+        **TRIAL["properties"],
+        "provider": STRING,
+        "kind": {**optional(one_of(_KINDS)), "description": "What kind of failure; null: it answers."},
+        "costUsd": {**optional(NUMBER), "description": "Of this one word; null: no price or no count is known."},
+    }
+)
+BOT_TRIAL = {**record(NEW_BOT["properties"], required=("platform",)), "description": "As for a new bot."}
+
+
+class TrialRoutes:
+    def __init__(self, *, accounts: AccountDesk, bots: BotDesk, choices: Choices) -> None:
+        self._accounts = accounts
+        self._bots = bots
+        self._choices = choices
+
+    def endpoints(self) -> list[Endpoint]:
+        return [
+            Endpoint(
+                "POST",
+                "/api/accounts/try",
+                "Ask an account that is not kept for one word",
+                OWN,
+                self._account,
+                {200: FULL_TRIAL},
+                body=NEW_TRIAL,
+            ),
+            Endpoint(
+                "POST",
+                "/api/bots/check",
+                "Ask a platform about a bot that is not kept",
+                OWN,
+                self._bot,
+                {200: FINDINGS},
+                body=BOT_TRIAL,
+            ),
+        ]
+
+    async def _account(self, call: Call) -> Response:
+        fields = await call.fields()
+        provider = fields.required_text("provider")
+        trial = await self._accounts.try_new(account_written(fields))
+        return answer(self._view(trial, provider))
+
+    async def _bot(self, call: Call) -> Response:
+        fields = await call.fields()
+        platform, name = fields.required_text("platform"), fields.label("name", 64) or _UNNAMED
+        if not PLATFORM.fullmatch(platform):
+            raise unusable("platform", "must be 1 to 32 small letters, digits, - and _")
+        found = await self._bots.check_new(platform, name, bot_written(fields))
+        items = [{"level": one.level, "text": one.text, "fix": one.fix or None} for one in found]
+        return answer({"findings": items})
+
+    def _view(self, trial: Trial, provider: str) -> dict[str, Any]:
+        return {
+            "ok": trial.ok,
+            "provider": provider,
+            "model": trial.model,
+            "durationMs": trial.duration_ms,
+            "error": trial.error or None,
+            "fix": trial.fix or None,
+            "kind": trial.kind or None,
+            "costUsd": None if trial.result is None else self._cost(provider, trial.result, trial.model),
+        }
+
+    def _cost(self, provider: str, result: RunResult, model: str) -> float | None:
+        price = self._choices.price(provider, model)
+        if price is None or result.input_tokens is None or result.output_tokens is None:
+            return None
+        return (result.input_tokens * price.input + result.output_tokens * price.output) / _PER

@@ -1,0 +1,84 @@
+/** Calls of the API: typed by route, errors in the one form, writes that may be sent twice. */
+
+import type { Answer, Request, Route } from "./types";
+
+/** What the API says when it refuses: what, why and how to go on. `status` 0: it could not be reached. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly fix: string,
+  ) {
+    super(message);
+  }
+}
+
+type Loose = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
+
+/** The address of a route: `addressOf("GET /api/jobs/{job}", { path: { job: "01…" } })`. */
+export function addressOf<R extends Route>(route: R, request: Request<R>): string {
+  const { path = {}, query = {} } = request as Loose;
+  const pattern = route.slice(route.indexOf(" ") + 1);
+  const filled = pattern.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path[name] ?? ""));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== null && value !== "") search.set(name, String(value));
+  }
+  return search.size === 0 ? filled : `${filled}?${search}`;
+}
+
+/** Call a route. Raises `ApiError`. A write carries a key, so that a second try after a lost answer does nothing twice. */
+export async function call<R extends Route>(
+  route: R,
+  request: Request<R>,
+  options: { signal?: AbortSignal; key?: string } = {},
+): Promise<Answer<R>> {
+  const method = route.slice(0, route.indexOf(" "));
+  const { body } = request as Loose;
+  const headers: Record<string, string> = { "X-Arvis-Request": "1" };
+  if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await reach(addressOf(route, request), {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+    signal: options.signal,
+  });
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as Answer<R>;
+}
+
+async function reach(address: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(
+      0,
+      "unreachable",
+      "Arvis does not answer.",
+      "Check that it runs; this page tries again by itself.",
+    );
+  }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  try {
+    const { error } = (await response.json()) as { error: { code: string; message: string; fix: string } };
+    return new ApiError(response.status, error.code, error.message, error.fix);
+  } catch {
+    return new ApiError(
+      response.status,
+      "unreadable",
+      `The answer ${response.status} could not be read.`,
+      "Try again.",
+    );
+  }
+}
+
+/** A text of 128 random bits. Works over plain HTTP, where `crypto.randomUUID` is missing. */
+export function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

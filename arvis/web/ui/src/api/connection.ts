@@ -1,0 +1,122 @@
+/**
+ * The socket to one channel. It stays connected by itself, resumes after the last delivery seen, and never decides what a
+ * frame means: it hands frames on. It keeps no message, so a frame that could not be sent is the caller's to send again with
+ * the same id.
+ */
+
+export type Frame = { type: string } & Record<string, unknown>;
+
+export type Link =
+  | { name: "connecting" }
+  | { name: "ready" }
+  | { name: "waiting"; retryAt: number; code: number }
+  | { name: "refused"; code: number };
+
+export type Listener = {
+  /** Fields of the `auth` frame, asked at each connection as `lastSeq` moves. */
+  hello: () => Record<string, unknown>;
+  onFrame: (frame: Frame) => void;
+  onReady: (greeting: Frame) => void;
+  onLink: (link: Link) => void;
+};
+
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 30_000;
+const PING_MS = 30_000;
+const SILENCE_MS = 10_000;
+const WRONG_KEY = 4001;
+
+/** Milliseconds before try number `failures` (from 0): one second, doubled each time, thirty at most. */
+export const backOff = (failures: number): number => Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS);
+
+export class Connection {
+  ready = false;
+  #socket: WebSocket | null = null;
+  #failures = 0;
+  #timers = { retry: 0, ping: 0, silence: 0 };
+  #begun = false;
+  #closed = false;
+  readonly #listener: Listener;
+
+  constructor(listener: Listener) {
+    this.#listener = listener;
+  }
+
+  open(): void {
+    if (this.#closed || this.#socket !== null) return;
+    this.#begun = true;
+    window.clearTimeout(this.#timers.retry);
+    this.#listener.onLink({ name: "connecting" });
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
+    this.#socket = socket;
+    socket.addEventListener("open", () => socket.send(JSON.stringify({ type: "auth", ...this.#listener.hello() })));
+    socket.addEventListener("message", (event) => this.#received(JSON.parse(event.data)));
+    socket.addEventListener("close", (event) => this.#lost(socket, event.code));
+  }
+
+  /** Connect now instead of waiting for the next try; does nothing before `open` or while a connection is up. */
+  retryNow(): void {
+    if (this.#begun) this.open();
+  }
+
+  /** Send a frame; false when there is no connection, and then it was not sent. */
+  send(frame: Frame): boolean {
+    if (!this.ready || this.#socket === null) return false;
+    this.#socket.send(JSON.stringify(frame));
+    return true;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopTimers();
+    this.#socket?.close();
+  }
+
+  #received(frame: Frame): void {
+    if (this.#closed) return;
+    window.clearTimeout(this.#timers.silence);
+    if (frame.type === "auth_ok") {
+      this.ready = true;
+      this.#failures = 0;
+      this.#timers.ping = window.setInterval(() => this.#ping(), PING_MS);
+      this.#listener.onLink({ name: "ready" });
+      this.#listener.onReady(frame);
+    } else if (frame.type !== "pong") {
+      this.#listener.onFrame(frame);
+    }
+  }
+
+  #ping(): void {
+    this.send({ type: "ping" });
+    // A sleeping laptop or a changed network leaves a socket that looks open: no answer means it is gone, and the close
+    // event of a dead peer may take minutes, so it is not awaited.
+    window.clearTimeout(this.#timers.silence);
+    const socket = this.#socket;
+    this.#timers.silence = window.setTimeout(() => {
+      socket?.close();
+      this.#lost(socket, 1006);
+    }, SILENCE_MS);
+  }
+
+  #lost(socket: WebSocket | null, code: number): void {
+    if (socket !== this.#socket) return;
+    this.#socket = null;
+    this.ready = false;
+    this.#stopTimers();
+    if (this.#closed) return;
+    if (code === WRONG_KEY) {
+      this.#listener.onLink({ name: "refused", code });
+      return;
+    }
+    const delay = backOff(this.#failures);
+    this.#failures += 1;
+    this.#timers.retry = window.setTimeout(() => this.open(), delay);
+    this.#listener.onLink({ name: "waiting", retryAt: Date.now() + delay, code });
+  }
+
+  #stopTimers(): void {
+    window.clearInterval(this.#timers.ping);
+    window.clearTimeout(this.#timers.retry);
+    window.clearTimeout(this.#timers.silence);
+  }
+}

@@ -1,0 +1,98 @@
+/** The API in components. What is read stays fresh by the socket's notices (`live.tsx`), never by asking again and again. */
+
+import {
+  QueryClient,
+  type QueryKey,
+  type UseQueryResult,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { useRef } from "react";
+import { useToast } from "../parts/toast";
+import { ApiError, call, randomId } from "./client";
+import type { Answer, Item, Listing, Query, Reading, Request, Writing } from "./types";
+
+/** What a piece of data is about, as the socket's notices name it: `/api/jobs/{job}` is about `jobs`. */
+export function topicOf(route: string): string {
+  return route.split("/")[2] ?? "";
+}
+
+export function makeQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 60_000,
+        refetchOnWindowFocus: false, // the socket tells what has changed
+        retry: (count, error) => count < 3 && error instanceof ApiError && (error.status === 0 || error.status >= 500),
+      },
+      mutations: { retry: (count, error) => count < 2 && error instanceof ApiError && error.status === 0 },
+    },
+  });
+}
+
+type Found<R extends Reading> = UseQueryResult<Answer<R>, ApiError>;
+
+/** Read a route; it is read again when the socket says that its topic has changed. `null`: not now. */
+export function useApi<R extends Reading>(route: R, request: Request<R> | null): Found<R> {
+  return useQuery<Answer<R>, ApiError>({
+    queryKey: [topicOf(route), route, request],
+    queryFn: ({ signal }) => call(route, request as Request<R>, { signal }),
+    enabled: request !== null,
+    placeholderData: (before: unknown) => before as never,
+  });
+}
+
+/** A list that comes page by page. */
+export type Pages<T> = {
+  rows: T[];
+  error: ApiError | null;
+  loading: boolean;
+  /** Whether there is more, and how to get it. */
+  more: (() => void) | null;
+  retry: () => void;
+};
+
+/** All pages of a list that were asked for so far. */
+export function useList<R extends Listing>(route: R, query: Query<R>, path?: Record<string, string>): Pages<Item<R>> {
+  const found = useInfiniteQuery({
+    queryKey: [topicOf(route), route, { path, query }] as QueryKey,
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      call(route, { path, query: { limit: 100, ...query, cursor: pageParam } } as never, { signal }) as Promise<{
+        items: Item<R>[];
+        nextCursor: string | null;
+      }>,
+    getNextPageParam: (last) => last.nextCursor ?? undefined,
+    placeholderData: (before) => before,
+  });
+  return {
+    rows: found.data?.pages.flatMap((page) => page.items) ?? [],
+    error: (found.error as ApiError | null) ?? null,
+    loading: found.isPending || found.isFetchingNextPage,
+    more: found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null,
+    retry: () => void found.refetch(),
+  };
+}
+
+/** A write. A refusal is shown as a toast unless `quiet`; afterwards what belongs to the same topic is read again. */
+export function useSend<R extends Writing>(route: R, options: { quiet?: boolean; done?: string } = {}) {
+  const client = useQueryClient();
+  const { tell, fail } = useToast();
+  const key = useRef<{ request: unknown; key: string }>({ request: null, key: "" });
+  return useMutation<Answer<R>, ApiError, Request<R>>({
+    mutationFn: (request) => {
+      // The library's own tries of one call hand over the same object: they must not count as two writes.
+      if (key.current.request !== request) key.current = { request, key: randomId() };
+      return call(route, request, { key: key.current.key });
+    },
+    onSuccess: () => {
+      if (options.done !== undefined) tell(options.done);
+    },
+    onError: (error) => {
+      if (!options.quiet) fail(error);
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: [topicOf(route)] }),
+  });
+}

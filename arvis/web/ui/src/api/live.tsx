@@ -1,0 +1,126 @@
+/**
+ * One socket for the whole dashboard: it says what has changed, and what is on the screen is read again. Nothing is polled.
+ * Conversations in the chat have sockets of their own.
+ */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { Connection, type Frame, type Link } from "./connection";
+import { useMay, useSession } from "./session";
+
+/** The figures of the top bar. */
+export type Counts = { running: number; waiting: number; failed: number; costTodayUsd: number };
+
+type Live = {
+  link: Link;
+  counts: Counts | null;
+  /** Connect now. */
+  retry: () => void;
+  /** Hear every frame, such as notices about one conversation; the answer ends it. */
+  listen: (hear: (frame: Frame) => void) => () => void;
+  /** Watch a further topic, such as `conversation:ID`; the answer ends it. */
+  watch: (topic: string) => () => void;
+};
+
+const LiveContext = createContext<Live | null>(null);
+
+export function useLive(): Live {
+  const live = useContext(LiveContext);
+  if (live === null) throw new Error("useLive outside of LiveProvider");
+  return live;
+}
+
+/** Everything that a page may show: most are second parts of the API's addresses. */
+const TOPICS = [
+  ...["accounts", "agents", "backups", "bots", "clients", "compactions", "conversations", "deliveries", "executions"],
+  ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "schedules", "settings", "skills"],
+  ...["users", "variables", "waits", "webhooks"],
+];
+
+/** What else is read again when a topic has changed. */
+const ALSO: Record<string, string[]> = {
+  accounts: ["models", "setup"],
+  agents: ["setup"],
+  bots: ["setup"],
+  executions: ["activity", "schedules", "projects"],
+  jobs: ["activity"],
+  messages: ["conversations"],
+  people: ["pairings"],
+  settings: ["setup"],
+  users: ["auth"],
+};
+
+export function LiveProvider({ children }: { children: ReactNode }) {
+  const { me, refresh } = useSession();
+  const mayWatch = useMay("viewer");
+  const client = useQueryClient();
+  const [link, setLink] = useState<Link>({ name: "connecting" });
+  const [counts, setCounts] = useState<Counts | null>(null);
+  const listeners = useRef(new Set<(frame: Frame) => void>());
+  const watched = useRef(new Map<string, number>());
+  const connection = useRef<Connection | null>(null);
+
+  useEffect(() => {
+    let lost = false;
+    const current = new Connection({
+      hello: () => ({ channelId: me.channelId }),
+      onLink: (next) => {
+        setLink(next);
+        // A browser does not say why a socket was refused, so a lost one asks whether the login has ended.
+        if (next.name === "waiting" || next.name === "refused") refresh();
+      },
+      onReady: () => {
+        if (mayWatch) current.send({ type: "watch", topics: [...TOPICS, ...watched.current.keys()] });
+        if (lost) void client.invalidateQueries(); // something may have been missed
+        lost = true;
+      },
+      onFrame: (frame) => {
+        if (frame.type === "counts") setCounts(frame as unknown as Counts);
+        if (frame.type === "changed") {
+          const topic = String(frame.topic);
+          for (const one of [topic, ...(ALSO[topic] ?? [])]) void client.invalidateQueries({ queryKey: [one] });
+        }
+        for (const hear of listeners.current) hear(frame);
+      },
+    });
+    connection.current = current;
+    current.open();
+    const wake = () => {
+      if (!document.hidden) current.retryNow();
+    };
+    document.addEventListener("visibilitychange", wake);
+    window.addEventListener("online", wake);
+    return () => {
+      document.removeEventListener("visibilitychange", wake);
+      window.removeEventListener("online", wake);
+      current.close();
+    };
+  }, [me.channelId, mayWatch, client, refresh]);
+
+  const live = useMemo<Live>(
+    () => ({
+      link,
+      counts,
+      retry: () => connection.current?.retryNow(),
+      listen: (hear) => {
+        listeners.current.add(hear);
+        return () => void listeners.current.delete(hear);
+      },
+      watch: (topic) => {
+        const held = watched.current.get(topic) ?? 0;
+        watched.current.set(topic, held + 1);
+        if (held === 0) connection.current?.send({ type: "watch", topics: [topic] });
+        return () => {
+          const left = (watched.current.get(topic) ?? 1) - 1;
+          if (left > 0) watched.current.set(topic, left);
+          else {
+            watched.current.delete(topic);
+            connection.current?.send({ type: "unwatch", topics: [topic] });
+          }
+        };
+      },
+    }),
+    [link, counts],
+  );
+  return <LiveContext value={live}>{children}</LiveContext>;
+}

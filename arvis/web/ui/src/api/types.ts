@@ -1,0 +1,30 @@
+import type { Routes } from "./routes";
+
+/** A route as the API's document names it: `GET /api/jobs/{job}`. */
+export type Route = keyof Routes;
+export type Reading = Extract<Route, `GET ${string}`>;
+export type Writing = Exclude<Route, Reading>;
+
+export type Path<R extends Route> = Routes[R]["path"];
+export type Query<R extends Route> = Routes[R]["query"];
+export type Body<R extends Route> = Routes[R]["body"];
+export type Answer<R extends Route> = Routes[R]["answer"];
+
+/** One thing of a list: `Item<"GET /api/jobs">` is a job. */
+export type Item<R extends Route> = Answer<R> extends { items: (infer One)[] } ? One : never;
+
+/** The lists that come page by page. */
+export type Listing = {
+  [R in Reading]: Answer<R> extends { items: unknown[]; nextCursor: string | null } ? R : never;
+}[Reading];
+
+type Part<Name extends string, Value> = Value extends undefined
+  ? { [N in Name]?: undefined }
+  : Value extends Record<string, never>
+    ? { [N in Name]?: undefined }
+    : Record<string, never> extends Value
+      ? { [N in Name]?: Value }
+      : { [N in Name]: Value };
+
+/** What a call needs besides its route. Parts that the route does not know cannot be given. */
+export type Request<R extends Route> = Part<"path", Path<R>> & { query?: Query<R> } & Part<"body", Body<R>>;

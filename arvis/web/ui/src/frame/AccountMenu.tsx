@@ -1,0 +1,32 @@
+import { CircleUser } from "lucide-react";
+import { useId } from "react";
+import { Link } from "wouter";
+import { useSend } from "../api/hooks";
+import { useSession } from "../api/session";
+import { reveal } from "../words/format";
+import styles from "./frame.module.css";
+import { texts } from "./texts";
+
+/** Who is logged in, the way to their password and logins, and the way out. */
+export function AccountMenu() {
+  const { me, refresh } = useSession();
+  const logOut = useSend("POST /api/auth/logout");
+  const id = useId();
+  return (
+    <>
+      <button type="button" className={styles.me} popoverTarget={id} title={texts.account}>
+        <CircleUser aria-hidden />
+        <bdi>{reveal(me.name)}</bdi>
+      </button>
+      <div id={id} popover="auto" className={styles.menu}>
+        <p>
+          <bdi>{reveal(me.name)}</bdi> <span className="muted">{me.role}</span>
+        </p>
+        <Link href="/settings/users">{texts.pages.users}</Link>
+        <button type="button" onClick={() => logOut.mutate({}, { onSettled: refresh })}>
+          {texts.logOut}
+        </button>
+      </div>
+    </>
+  );
+}

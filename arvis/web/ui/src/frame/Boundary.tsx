@@ -1,0 +1,29 @@
+import { Component, type ReactNode } from "react";
+import { Button } from "../parts/button";
+import { Empty } from "../parts/states";
+import { texts } from "./texts";
+
+const OUTDATED = /dynamically imported module|Importing a module script failed|error loading dynamically/i;
+
+/** A page that breaks leaves the frame standing. Parts that are gone were replaced by an update: loading again helps. */
+export class Boundary extends Component<{ children: ReactNode }, { error: Error | null }> {
+  override state = { error: null as Error | null };
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (error === null) return this.props.children;
+    const outdated = OUTDATED.test(error.message);
+    return (
+      <Empty
+        title={outdated ? texts.outdated : texts.broken}
+        action={<Button onClick={() => window.location.reload()}>{texts.reload}</Button>}
+      >
+        {outdated ? undefined : error.message}
+      </Empty>
+    );
+  }
+}

@@ -1,0 +1,205 @@
+import { CircleX, Command, Ellipsis, Moon, Pause, Play, Sun, SunMoon } from "lucide-react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useLive } from "../api/live";
+import { useMay } from "../api/session";
+import { PAGES, type PageEntry } from "../pages/pages";
+import { Button, IconButton } from "../parts/button";
+import { Dialog } from "../parts/dialog";
+import { money } from "../words/format";
+import { AccountMenu } from "./AccountMenu";
+import styles from "./frame.module.css";
+import { Keys } from "./Keys";
+import { OfflineBanner } from "./OfflineBanner";
+import { texts } from "./texts";
+import { useTheme } from "./theme";
+import { useUnreadCount } from "./title";
+
+const Palette = lazy(() => import("./Palette"));
+
+/** What stands around every page: navigation, search, live figures, who is logged in. */
+export function Frame({ children }: { children: ReactNode }) {
+  const [palette, setPalette] = useState(false);
+  const [help, setHelp] = useState(false);
+  return (
+    <div className={styles.frame}>
+      <a href="#main" className={styles.skip}>
+        {texts.skip}
+      </a>
+      <SideBar />
+      <div className={styles.column}>
+        <TopBar onSearch={() => setPalette(true)} />
+        <OfflineBanner />
+        <main id="main" className={styles.main} tabIndex={-1}>
+          {children}
+        </main>
+        <BottomBar />
+      </div>
+      <Keys onPalette={() => setPalette(true)} onHelp={() => setHelp(true)} />
+      {palette && (
+        <Suspense>
+          <Palette onClose={() => setPalette(false)} onHelp={() => setHelp(true)} />
+        </Suspense>
+      )}
+      {help && <Help onClose={() => setHelp(false)} />}
+    </div>
+  );
+}
+
+/** The pages that the person may see. */
+export function usePages(): PageEntry[] {
+  const may = {
+    chat: true,
+    viewer: useMay("viewer"),
+    operator: useMay("operator"),
+    owner: useMay("owner"),
+  };
+  return PAGES.filter((page) => may[page.role]);
+}
+
+function useIsHere(): (page: PageEntry) => boolean {
+  const [location] = useLocation();
+  return (page) => location === page.path || location.startsWith(`${page.path}/`);
+}
+
+function SideBar() {
+  const pages = usePages();
+  const groups = (["main", "agents", "more"] as const).map((place) => pages.filter((page) => page.place === place));
+  return (
+    <nav className={styles.side} aria-label={texts.navigation}>
+      <Link href="/chat" className={styles.brand}>
+        <img src="/icon.svg" alt="" width={24} height={24} />
+        Arvis
+      </Link>
+      {groups.map((group) => (
+        <ul key={group[0]?.place}>
+          {group.map((page) => (
+            <li key={page.path}>
+              <PageLink page={page} />
+            </li>
+          ))}
+        </ul>
+      ))}
+    </nav>
+  );
+}
+
+function PageLink({ page }: { page: PageEntry }) {
+  const here = useIsHere();
+  const { counts } = useLive();
+  const Icon = page.icon;
+  const unread = useUnreadCount();
+  const waiting = page.name === "approvals" ? (counts?.waiting ?? 0) : page.name === "chat" ? unread : 0;
+  return (
+    <Link href={page.path} className={styles.link} aria-current={here(page) ? "page" : undefined}>
+      {Icon && <Icon aria-hidden />}
+      <span>{texts.pages[page.name]}</span>
+      {waiting > 0 && <span className={styles.badge}>{waiting}</span>}
+    </Link>
+  );
+}
+
+function TopBar({ onSearch }: { onSearch: () => void }) {
+  const { theme, next } = useTheme();
+  const Sign = { auto: SunMoon, light: Sun, dark: Moon }[theme];
+  return (
+    <header className={styles.top}>
+      <button type="button" className={styles.search} onClick={onSearch}>
+        <Command aria-hidden />
+        <span>{texts.search}</span>
+        <kbd>⌘K</kbd>
+      </button>
+      <Counters />
+      <IconButton label={texts.theme[theme]} onClick={next}>
+        <Sign aria-hidden />
+      </IconButton>
+      <AccountMenu />
+    </header>
+  );
+}
+
+/** The same figures on every page; each leads to what it counts. */
+function Counters() {
+  const { counts } = useLive();
+  const seesMoney = useMay("operator");
+  if (counts === null) return <div className={styles.counters} />;
+  return (
+    <div className={styles.counters}>
+      <Link href="/now" data-state={counts.running > 0 ? "running" : "none"}>
+        <Play aria-hidden />
+        {texts.running(counts.running)}
+      </Link>
+      <Link href="/approvals" data-state={counts.waiting > 0 ? "waiting" : "none"}>
+        <Pause aria-hidden />
+        {texts.waiting(counts.waiting)}
+      </Link>
+      <Link href="/queue?status=failed" data-state={counts.failed > 0 ? "failed" : "none"}>
+        <CircleX aria-hidden />
+        {texts.failed(counts.failed)}
+      </Link>
+      {seesMoney && <Link href="/usage">{texts.today(money(counts.costTodayUsd))}</Link>}
+    </div>
+  );
+}
+
+/** On a phone: four things below, all others behind "More". */
+function BottomBar() {
+  const [more, setMore] = useState(false);
+  const pages = usePages();
+  const names = ["chat", "now", "approvals"];
+  const below = pages.filter((page) => names.includes(page.name));
+  const others = pages.filter((page) => !names.includes(page.name) && page.place !== "hidden");
+  return (
+    <nav className={styles.bottom} aria-label={texts.navigation}>
+      {below.map((page) => (
+        <PageLink key={page.path} page={page} />
+      ))}
+      <button type="button" className={styles.link} onClick={() => setMore(true)}>
+        <Ellipsis aria-hidden />
+        <span>{texts.more}</span>
+      </button>
+      {more && (
+        <Dialog title={texts.more} onClose={() => setMore(false)}>
+          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links inside are what is pressed */}
+          <ul className={styles.all} onClick={() => setMore(false)}>
+            {others.map((page) => (
+              <li key={page.path}>
+                <PageLink page={page} />
+              </li>
+            ))}
+          </ul>
+        </Dialog>
+      )}
+    </nav>
+  );
+}
+
+function Help({ onClose }: { onClose: () => void }) {
+  const pages = usePages().filter((page) => page.key !== undefined);
+  const rows: [string, string][] = [
+    ["⌘K / Ctrl K", texts.helpRows.palette],
+    ["j / k", texts.helpRows.rows],
+    ["enter", texts.helpRows.open],
+    ["esc", texts.helpRows.close],
+    ["r", texts.helpRows.retry],
+    ["a", texts.helpRows.approve],
+    ["?", texts.helpRows.help],
+  ];
+  return (
+    <Dialog title={texts.help} onClose={onClose}>
+      <dl className={styles.help}>
+        {[...rows, ...pages.map((page) => [`g ${page.key}`, texts.pages[page.name]] as [string, string])].map(
+          ([keys, words]) => (
+            <div key={keys}>
+              <dt>
+                <kbd>{keys}</kbd>
+              </dt>
+              <dd>{words}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+      <Button onClick={onClose}>{texts.close}</Button>
+    </Dialog>
+  );
+}

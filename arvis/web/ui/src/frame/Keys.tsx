@@ -1,0 +1,54 @@
+import { useEffect, useRef } from "react";
+import { useLocation } from "wouter";
+import { usePages } from "./Frame";
+
+const SECOND_KEY_MS = 1_200;
+
+/** The keys that work everywhere: ⌘K, `g` and a letter, `?`. Where somebody types, letters are letters. */
+export function Keys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => void }) {
+  const [, navigate] = useLocation();
+  const pages = usePages();
+  const waiting = useRef(-Infinity);
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        onPalette();
+        return;
+      }
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      const second = performance.now() - waiting.current < SECOND_KEY_MS;
+      waiting.current = event.key === "g" && !second ? performance.now() : -Infinity;
+      const page = second ? pages.find((one) => one.key === event.key) : undefined;
+      if (page !== undefined) navigate(page.path);
+      else if (event.key === "?") onHelp();
+      else return;
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [onPalette, onHelp, navigate, pages]);
+  return null;
+}
+
+/** Whether a key belongs to what somebody writes. */
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || target.matches("input, textarea, select") || target.closest("dialog") !== null;
+}
+
+/** A key that does something with what is open: `useKey("r", retry)`. */
+export function useKey(key: string, act: (() => void) | null): void {
+  const latest = useRef(act);
+  latest.current = act;
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== key || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      if (latest.current === null) return;
+      event.preventDefault();
+      latest.current();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [key]);
+}

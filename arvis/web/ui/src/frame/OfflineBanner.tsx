@@ -1,0 +1,34 @@
+import { useEffect, useState } from "react";
+import { useLive } from "../api/live";
+import { Button } from "../parts/button";
+import styles from "./frame.module.css";
+import { texts } from "./texts";
+
+const PATIENCE_MS = 2_000;
+
+/** Shown when the connection has been gone for a while; a short loss is not worth a line. */
+export function OfflineBanner() {
+  const { link, retry } = useLive();
+  const [lost, setLost] = useState(false);
+  const ready = link.name === "ready";
+  useEffect(() => {
+    if (ready) {
+      setLost(false);
+      return;
+    }
+    const timer = window.setTimeout(() => setLost(true), PATIENCE_MS);
+    return () => window.clearTimeout(timer);
+  }, [ready]);
+  return (
+    <div role="status" className={lost ? styles.offline : "hidden"} data-link={link.name}>
+      {lost && (
+        <>
+          <span>{texts.offline}</span>
+          <Button kind="quiet" onClick={retry}>
+            {texts.retryNow}
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}

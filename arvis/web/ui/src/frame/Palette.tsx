@@ -1,0 +1,79 @@
+/** Search for a page, an agent, a conversation or a command, and go there. */
+
+import { Command } from "cmdk";
+import { useEffect, useRef, useState } from "react";
+import { useLocation } from "wouter";
+import { useApi } from "../api/hooks";
+import { useMay } from "../api/session";
+import { reveal } from "../words/format";
+import { usePages } from "./Frame";
+import styles from "./palette.module.css";
+import { texts } from "./texts";
+import { useTheme } from "./theme";
+
+const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
+
+export default function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [, navigate] = useLocation();
+  const [text, setText] = useState("");
+  const pages = usePages().filter((page) => page.place !== "hidden");
+  const reads = useMay("viewer");
+  const owns = useMay("owner");
+  const { next } = useTheme();
+  const agents = useApi("GET /api/agents", reads ? {} : null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const go = (path: string) => {
+    onClose();
+    navigate(path);
+  };
+  const run = (act: () => void) => () => {
+    onClose();
+    act();
+  };
+  return (
+    <dialog ref={dialog} className={styles.palette} aria-label={texts.search} onClose={onClose}>
+      <Command label={texts.search}>
+        <Command.Input value={text} onValueChange={setText} placeholder={texts.search} />
+        <Command.List>
+          <Command.Empty>{texts.nothing}</Command.Empty>
+          {ID.test(text.trim()) && (
+            <Command.Group heading={texts.groups.look}>
+              <Command.Item value={text} onSelect={() => go(`/messages/${text.trim().toUpperCase()}`)}>
+                {texts.lookUp(text.trim())}
+              </Command.Item>
+            </Command.Group>
+          )}
+          <Command.Group heading={texts.groups.pages}>
+            {pages.map((page) => (
+              <Command.Item key={page.path} value={texts.pages[page.name]} onSelect={() => go(page.path)}>
+                {texts.pages[page.name]}
+                {page.key && <kbd>g {page.key}</kbd>}
+              </Command.Item>
+            ))}
+          </Command.Group>
+          <Command.Group heading={texts.groups.agents}>
+            {(agents.data?.items ?? []).map((agent) => (
+              <Command.Item
+                key={agent.id}
+                value={`${agent.name} ${agent.slug}`}
+                onSelect={() => go(`/chat/${agent.slug}`)}
+              >
+                <bdi>{reveal(agent.name)}</bdi>
+                <span className="muted">{agent.slug}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+          <Command.Group heading={texts.groups.commands}>
+            {owns && <Command.Item onSelect={() => go("/agents/new")}>{texts.newAgent}</Command.Item>}
+            {reads && <Command.Item onSelect={() => go("/schedules/new")}>{texts.newSchedule}</Command.Item>}
+            <Command.Item onSelect={run(next)}>{texts.toggleTheme}</Command.Item>
+            <Command.Item onSelect={run(onHelp)}>{texts.help}</Command.Item>
+          </Command.Group>
+        </Command.List>
+      </Command>
+    </dialog>
+  );
+}

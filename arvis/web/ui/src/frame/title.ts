@@ -1,0 +1,38 @@
+/** The title of the window: what is on the screen, behind the number of answers that nobody has seen. */
+
+import { useEffect, useSyncExternalStore } from "react";
+
+const NAME = "Arvis";
+
+let page = "";
+let unread = 0;
+const listeners = new Set<() => void>();
+
+function show(): void {
+  const words = page === "" ? NAME : `${page} · ${NAME}`;
+  document.title = unread > 0 ? `(${unread}) ${words}` : words;
+}
+
+export function useTitle(title: string): void {
+  useEffect(() => {
+    page = title;
+    show();
+  }, [title]);
+}
+
+export function setUnread(count: number): void {
+  unread = count;
+  show();
+  for (const changed of listeners) changed();
+}
+
+/** How many answers nobody has seen. */
+export function useUnreadCount(): number {
+  return useSyncExternalStore(
+    (changed) => {
+      listeners.add(changed);
+      return () => void listeners.delete(changed);
+    },
+    () => unread,
+  );
+}

@@ -1,0 +1,89 @@
+import { useState } from "react";
+import { useApi } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Field } from "../../parts/field";
+import styles from "./agents.module.css";
+import type { Change, Draft } from "./draft";
+import { ModelField } from "./ModelField";
+import { MoreFields } from "./MoreFields";
+import { prompts } from "./prompts";
+import { ToolPicker } from "./ToolPicker";
+import { texts } from "./texts";
+
+/** All that one may say of an agent, besides its slug. `children` stands behind the name. */
+export function AgentFields({
+  draft,
+  change,
+  self,
+  conductor = false,
+  open = false,
+}: {
+  draft: Draft;
+  change: Change;
+  /** Its slug: an agent is no helper of itself. */
+  self: string;
+  conductor?: boolean;
+  /** Whether the rarer fields are shown from the start. */
+  open?: boolean;
+}) {
+  return (
+    <>
+      <Field label={texts.fields.role} hint={conductor ? texts.conductorWhy : texts.roleHint}>
+        <input
+          value={draft.role}
+          disabled={conductor}
+          maxLength={100}
+          onChange={(event) => change({ role: event.target.value })}
+        />
+      </Field>
+      <Field label={texts.fields.description} hint={texts.descriptionHint}>
+        <textarea
+          rows={2}
+          value={draft.description}
+          maxLength={2000}
+          onChange={(event) => change({ description: event.target.value })}
+        />
+      </Field>
+      <PromptField value={draft.prompt} onChange={(prompt) => change({ prompt })} />
+      <ModelField value={draft.model} onChange={(model) => change({ model })} />
+      <ToolPicker chosen={draft.tools} onChange={(tools) => change({ tools })} />
+      <details className={styles.more} open={open}>
+        <summary>{texts.more}</summary>
+        <MoreFields draft={draft} change={change} self={self} />
+      </details>
+    </>
+  );
+}
+
+function PromptField({ value, onChange }: { value: string; onChange: (prompt: string) => void }) {
+  const ask = useAsk();
+  const [offered, setOffered] = useState("");
+  const take = async (text: string) => {
+    const { replacePrompt: title, replacePromptWhy: words, replace: yes } = texts;
+    if (value.trim() !== "" && value !== offered && !(await ask({ title, words, yes }))) return;
+    setOffered(text);
+    onChange(text);
+  };
+  return (
+    <>
+      <Field label={texts.fields.prompt} hint={texts.promptHint}>
+        <textarea rows={12} value={value} onChange={(event) => onChange(event.target.value)} />
+      </Field>
+      <div className={styles.starts} role="group" aria-label={texts.startWith}>
+        <span className="muted">{texts.startWith}</span>
+        {Object.values(prompts).map(({ name, text }) => (
+          <Button key={name} onClick={() => void take(text)}>
+            {name}
+          </Button>
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** Whether a slug is taken already, as far as this page knows. */
+export function useTaken(slug: string): boolean {
+  const agents = useApi("GET /api/agents", {});
+  return agents.data?.items.some((agent) => agent.slug === slug) ?? false;
+}

@@ -1,0 +1,71 @@
+import { Foreign } from "../../parts/show";
+import { reveal } from "../../words/format";
+import styles from "./agents.module.css";
+import type { Difference } from "./diff";
+import { texts } from "./texts";
+
+/** What differs, field by field: out with a minus, in with a plus. */
+export function Changes({ of }: { of: readonly Difference[] }) {
+  return (
+    <dl className={styles.changes}>
+      {of.map((one) => (
+        <div key={one.field}>
+          <dt>{texts.fields[one.field]}</dt>
+          <dd>
+            <One difference={one} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function One({ difference }: { difference: Difference }) {
+  if (difference.kind === "value")
+    return (
+      <>
+        <del>
+          <Foreign text={difference.before} />
+        </del>
+        {" → "}
+        <ins>
+          <Foreign text={difference.after} />
+        </ins>
+      </>
+    );
+  if (difference.kind === "list")
+    return (
+      <ul className={styles.entries}>
+        {difference.moved && <li>{texts.otherOrder}</li>}
+        {difference.gone.map((entry) => (
+          <li key={`-${entry}`}>
+            <del>
+              − <Foreign text={entry} />
+            </del>
+          </li>
+        ))}
+        {difference.come.map((entry) => (
+          <li key={`+${entry}`}>
+            <ins>
+              + <Foreign text={entry} />
+            </ins>
+          </li>
+        ))}
+      </ul>
+    );
+  return (
+    <div className={styles.lines}>
+      {difference.lines.map((line, index) => {
+        const words = line.sign === "skipped" ? line.text : `${line.sign === "-" ? "−" : line.sign} ${reveal(line.text)}`;
+        const key = `${index} ${line.sign}`;
+        if (line.sign === "-") return <del key={key}>{words}</del>;
+        if (line.sign === "+") return <ins key={key}>{words}</ins>;
+        return (
+          <span key={key} className={line.sign === "skipped" ? "muted" : undefined}>
+            {words}
+          </span>
+        );
+      })}
+    </div>
+  );
+}

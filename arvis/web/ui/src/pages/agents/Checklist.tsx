@@ -1,0 +1,93 @@
+import { type ReactNode, useId, useState } from "react";
+import { Foreign } from "../../parts/show";
+import { count, reveal } from "../../words/format";
+import styles from "./agents.module.css";
+import { texts } from "./texts";
+
+export type Entry = { value: string; name?: string; words?: string; mark?: ReactNode };
+
+/** From so many on it can be searched. */
+const MANY = 8;
+
+/** Several of a list, each with its words. What was chosen and is not in the list any more stays, and says so. */
+export function Checklist({
+  label,
+  hint,
+  find = texts.findMore,
+  entries,
+  chosen,
+  onChange,
+}: {
+  label: string;
+  hint?: string;
+  find?: string;
+  entries: readonly Entry[];
+  chosen: readonly string[];
+  onChange: (chosen: string[]) => void;
+}) {
+  const id = useId();
+  const [asked, ask] = useState("");
+  const missing = chosen.filter((value) => !entries.some((entry) => entry.value === value));
+  const all = [...missing.map((value): Entry => ({ value, words: texts.notHere })), ...entries];
+  const parts = asked.toLowerCase().split(/\s+/u).filter(Boolean);
+  const shown = all.filter(({ value, name = "", words = "" }) => {
+    const text = `${value} ${name} ${words}`.toLowerCase();
+    return parts.every((part) => text.includes(part));
+  });
+  return (
+    <fieldset className={styles.checklist} aria-describedby={hint && `${id}-hint`}>
+      <legend>{label}</legend>
+      {hint && (
+        <p id={`${id}-hint`} className={styles.hint}>
+          {hint}
+        </p>
+      )}
+      <div className={styles.finder}>
+        {all.length > MANY && (
+          <input
+            type="search"
+            value={asked}
+            placeholder={find}
+            aria-label={find}
+            onChange={(event) => ask(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key === "Enter") event.preventDefault(); // it would send the form
+            }}
+          />
+        )}
+        <span className="muted" role="status">
+          {texts.chosen(count(chosen.length), count(all.length))}
+        </span>
+      </div>
+      <ul>
+        {shown.map(({ value, name, words, mark }) => (
+          <li key={value}>
+            <input
+              type="checkbox"
+              id={`${id}-${value}`}
+              checked={chosen.includes(value)}
+              aria-describedby={words ? `${id}-${value}-words` : undefined}
+              onChange={(event) =>
+                onChange(event.target.checked ? [...chosen, value] : chosen.filter((one) => one !== value))
+              }
+            />
+            <div>
+              <p className={styles.entry}>
+                <label htmlFor={`${id}-${value}`}>
+                  <Foreign text={name ?? value} />
+                </label>
+                {mark}
+              </p>
+              {words && (
+                <p id={`${id}-${value}-words`} className={styles.hint}>
+                  {reveal(words)}
+                </p>
+              )}
+            </div>
+          </li>
+        ))}
+        {shown.length === 0 && <li className="muted">{texts.nothingFound}</li>}
+      </ul>
+    </fieldset>
+  );
+}

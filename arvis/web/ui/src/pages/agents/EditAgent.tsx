@@ -1,0 +1,61 @@
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Section } from "../../parts/page";
+import { Failure } from "../../parts/states";
+import { AgentFields } from "./AgentFields";
+import styles from "./agents.module.css";
+import { Changes } from "./Changes";
+import { type Agent, CONDUCTOR, type Draft, differing, draftOf } from "./draft";
+import { differences } from "./diff";
+import { texts } from "./texts";
+
+/** Changes an agent: what will change is shown before it is saved, and nothing else is sent. */
+export function EditAgent({ agent }: { agent: Agent }) {
+  const [base, setBase] = useState(agent);
+  const [draft, setDraft] = useState<Draft>(() => draftOf(agent));
+  const save = useSend("PATCH /api/agents/{agent}", { quiet: true, done: texts.saved });
+  const body = differing(base, draft);
+  const changed = differences(base, body as Partial<Agent>);
+  const begin = (from: Agent) => {
+    setBase(from);
+    setDraft(draftOf(from));
+  };
+  // What somebody else has saved comes in as long as nothing is typed here.
+  if (agent !== base && changed.length === 0 && !save.isPending) begin(agent);
+  const send = () => {
+    if (changed.length > 0) save.mutate({ path: { agent: base.slug }, body }, { onSuccess: begin });
+  };
+  return (
+    <Form label={texts.tabs.edit} onSend={send}>
+      <Field label={texts.fields.name} hint={texts.nameHint}>
+        <input
+          value={draft.name}
+          required
+          maxLength={100}
+          autoComplete="off"
+          onChange={(event) => setDraft({ ...draft, name: event.target.value })}
+        />
+      </Field>
+      <AgentFields
+        draft={draft}
+        change={(some) => setDraft({ ...draft, ...some })}
+        self={base.slug}
+        conductor={base.role === CONDUCTOR}
+      />
+      <div className={styles.review}>
+        <Section title={texts.changes}>
+          {changed.length === 0 ? <p className="muted">{texts.noChanges}</p> : <Changes of={changed} />}
+        </Section>
+        {save.error && <Failure error={save.error} />}
+        <FormButtons>
+          <Button type="submit" kind="primary" busy={save.isPending} disabled={changed.length === 0}>
+            {texts.save}
+          </Button>
+          {changed.length > 0 && <Button onClick={() => begin(agent)}>{texts.discard}</Button>}
+        </FormButtons>
+      </div>
+    </Form>
+  );
+}

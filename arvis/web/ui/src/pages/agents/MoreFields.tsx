@@ -1,0 +1,91 @@
+import { useApi } from "../../api/hooks";
+import { Choice, Field } from "../../parts/field";
+import { reveal } from "../../words/format";
+import styles from "./agents.module.css";
+import { Checklist } from "./Checklist";
+import type { Change, Draft } from "./draft";
+import { texts } from "./texts";
+
+const COMPLETIONS = Object.entries(texts.completions) as [Draft["completion"], string][];
+const ON_NEW_MESSAGE = Object.entries(texts.onNewMessages) as [Draft["onNewMessage"], string][];
+
+/** The rarer fields of an agent. */
+export function MoreFields({ draft, change, self }: { draft: Draft; change: Change; self: string }) {
+  const agents = useApi("GET /api/agents", {});
+  const plugins = useApi("GET /api/plugins", {});
+  const helpers = (agents.data?.items ?? []).filter((agent) => agent.slug !== self);
+  return (
+    <div className={styles.moreFields}>
+      <GraphField value={draft.graph} onChange={(graph) => change({ graph })} />
+      <Field label={texts.fields.completion} hint={texts.completionHint}>
+        <Choice value={draft.completion} options={COMPLETIONS} onChange={(completion) => change({ completion })} />
+      </Field>
+      <Field label={texts.fields.onNewMessage}>
+        <Choice
+          value={draft.onNewMessage}
+          options={[["", texts.unset.onNewMessage], ...ON_NEW_MESSAGE]}
+          onChange={(onNewMessage) => change({ onNewMessage })}
+        />
+      </Field>
+      <Field label={texts.fields.contextTokens} hint={texts.contextTokensHint}>
+        <input
+          type="number"
+          step={1}
+          value={draft.contextTokens}
+          onChange={(event) => change({ contextTokens: event.target.value })}
+        />
+      </Field>
+      <Field label={texts.fields.timezone} hint={texts.timezoneHint}>
+        <input
+          value={draft.timezone}
+          autoComplete="off"
+          onChange={(event) => change({ timezone: event.target.value })}
+        />
+      </Field>
+      <Field label={texts.fields.fallbacks} hint={texts.fallbacksHint}>
+        <textarea
+          rows={2}
+          value={draft.fallbacks}
+          onChange={(event) => change({ fallbacks: event.target.value })}
+        />
+      </Field>
+      <Field label={texts.fields.allowUsers} hint={texts.allowUsersHint}>
+        <textarea
+          rows={2}
+          value={draft.allowUsers}
+          onChange={(event) => change({ allowUsers: event.target.value })}
+        />
+      </Field>
+      <Checklist
+        label={texts.fields.plugins}
+        hint={texts.pluginsHint}
+        entries={(plugins.data?.items ?? []).map((one) => ({ value: one.name, words: one.description }))}
+        chosen={draft.plugins}
+        onChange={(chosen) => change({ plugins: chosen })}
+      />
+      <Checklist
+        label={texts.fields.helpers}
+        hint={texts.helpersHint}
+        entries={helpers.map((one) => ({ value: one.slug, name: one.name, words: one.description }))}
+        chosen={draft.helpers}
+        onChange={(chosen) => change({ helpers: chosen })}
+      />
+    </div>
+  );
+}
+
+/** Ways of working, the chosen one in words below. */
+function GraphField({ value, onChange }: { value: string; onChange: (graph: string) => void }) {
+  const graphs = useApi("GET /api/graphs", {});
+  const items = graphs.data?.items ?? [];
+  const names = items.some((graph) => graph.name === value) ? items.map((graph) => graph.name) : [value, ...items.map((graph) => graph.name)];
+  return (
+    <Field label={texts.fields.graph} hint={items.find((graph) => graph.name === value)?.description}>
+      <Choice
+        value={value}
+        options={names.map((name) => [name, texts.graphs[name] ?? reveal(name)] as const)}
+        onChange={onChange}
+      />
+    </Field>
+  );
+}

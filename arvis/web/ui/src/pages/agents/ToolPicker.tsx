@@ -1,0 +1,55 @@
+import { useApi } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import { Status, type Tone } from "../../parts/show";
+import { Loaded } from "../../parts/states";
+import { Checklist, type Entry } from "./Checklist";
+import { texts } from "./texts";
+
+export type Tool = Item<"GET /api/tools">;
+
+const TONES: Record<Tool["risk"], Tone> = { read: "good", egress: "warn", write: "warn", exec: "trouble", money: "trouble" };
+
+/** What the worst is that a tool can do, and whether a person is asked before. */
+export function Risk({ tool }: { tool: Tool }) {
+  const permit = texts.permits[tool.permit];
+  return (
+    <>
+      <Status tone={TONES[tool.risk]}>{texts.risks[tool.risk]}</Status>
+      {permit && <span className="muted">{permit}</span>}
+    </>
+  );
+}
+
+export function ToolPicker({
+  chosen,
+  onChange,
+}: {
+  chosen: readonly string[];
+  onChange: (chosen: string[]) => void;
+}) {
+  const tools = useApi("GET /api/tools", {});
+  return (
+    <Loaded of={tools}>
+      {({ items }) => (
+        <Checklist
+          label={texts.fields.tools}
+          hint={texts.toolsHint}
+          find={texts.findTools}
+          entries={[...serversOf(items), ...items.map(entryOf)]}
+          chosen={chosen}
+          onChange={onChange}
+        />
+      )}
+    </Loaded>
+  );
+}
+
+function entryOf(tool: Tool): Entry {
+  return { value: tool.name, words: tool.description, mark: <Risk tool={tool} /> };
+}
+
+/** Each server's tools can be given all at once. */
+function serversOf(tools: readonly Tool[]): Entry[] {
+  const servers = new Set(tools.filter((tool) => tool.origin === "mcp" && tool.from !== null).map((tool) => tool.from));
+  return [...servers].map((server) => ({ value: `${server}.*`, words: texts.allOf(String(server)) }));
+}

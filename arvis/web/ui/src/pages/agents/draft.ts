@@ -1,0 +1,117 @@
+/** An agent as its form holds it, and as the API takes it. */
+
+import type { Answer, Body, Item } from "../../api/types";
+
+export type Agent = Answer<"GET /api/agents/{agent}">;
+export type Binding = Agent["bindings"][number];
+export type Version = Item<"GET /api/agents/{agent}/versions">;
+type Written = Body<"PATCH /api/agents/{agent}">;
+
+export const CONDUCTOR = "conductor";
+
+/** What may be given in at most so many letters; the server allows 64, but short ones are easier to call. */
+const SLUG_LENGTH = 50;
+
+/** Lists of ids are texts with one in each line, what may be missing is an empty text. */
+export type Draft = {
+  name: string;
+  role: string;
+  description: string;
+  prompt: string;
+  model: string;
+  fallbacks: string;
+  tools: readonly string[];
+  graph: string;
+  completion: Agent["completion"];
+  contextTokens: string;
+  timezone: string;
+  allowUsers: string;
+  onNewMessage: NonNullable<Agent["onNewMessage"]> | "";
+  plugins: readonly string[];
+  helpers: readonly string[];
+};
+
+export type Change = (changes: Partial<Draft>) => void;
+
+export const FRESH: Draft = {
+  name: "",
+  role: "custom",
+  description: "",
+  prompt: "",
+  model: "",
+  fallbacks: "",
+  tools: [],
+  graph: "agent",
+  completion: "implicit",
+  contextTokens: "96000",
+  timezone: "",
+  allowUsers: "",
+  onNewMessage: "",
+  plugins: [],
+  helpers: [],
+};
+
+export function draftOf(agent: Agent): Draft {
+  return {
+    name: agent.name,
+    role: agent.role,
+    description: agent.description,
+    prompt: agent.prompt,
+    model: agent.model ?? "",
+    fallbacks: agent.fallbacks.join("\n"),
+    tools: agent.tools,
+    graph: agent.graph,
+    completion: agent.completion,
+    contextTokens: agent.contextTokens === null ? "" : String(agent.contextTokens),
+    timezone: agent.timezone ?? "",
+    allowUsers: agent.allowUsers.join("\n"),
+    onNewMessage: agent.onNewMessage ?? "",
+    plugins: agent.plugins,
+    helpers: agent.helpers,
+  };
+}
+
+const lines = (text: string): string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+export function written(draft: Draft): Required<Written> {
+  return {
+    name: draft.name.trim(),
+    role: draft.role.trim(),
+    description: draft.description,
+    prompt: draft.prompt,
+    model: draft.model.trim() || null,
+    fallbacks: lines(draft.fallbacks),
+    tools: [...draft.tools],
+    graph: draft.graph as Required<Written>["graph"],
+    completion: draft.completion,
+    contextTokens: draft.contextTokens === "" ? null : Number(draft.contextTokens),
+    timezone: draft.timezone.trim() || null,
+    allowUsers: lines(draft.allowUsers),
+    onNewMessage: draft.onNewMessage || null,
+    plugins: [...draft.plugins],
+    helpers: [...draft.helpers],
+  };
+}
+
+/** Only what differs: what somebody else has changed meanwhile stays. */
+export function differing(agent: Agent, draft: Draft): Written {
+  const after = written(draft);
+  const before: Record<string, unknown> = agent;
+  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+  return Object.fromEntries(changed);
+}
+
+/** A slug that goes with a name: `Zoë's News!` becomes `zoe-s-news`. */
+export function slugFor(name: string): string {
+  return name
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, SLUG_LENGTH)
+    .replace(/^-|-$/g, "");
+}

@@ -1,0 +1,45 @@
+import { useList } from "../../api/hooks";
+import type { Query } from "../../api/types";
+import { Foreign, Status, Time } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { texts } from "./texts";
+import { decisionOf, headline, type Wait } from "./wait";
+
+const COLUMNS: Column<Wait>[] = [
+  { name: texts.what, width: "minmax(160px, 3fr)", show: (wait) => headline(wait) },
+  { name: texts.decision, width: "minmax(120px, 1fr)", show: (wait) => <Decided wait={wait} /> },
+  { name: texts.by, width: "minmax(80px, 1fr)", show: (wait) => <Foreign text={wait.answeredByName ?? "–"} /> },
+  { name: texts.when, width: "128px", show: (wait) => <Time at={wait.answeredAt} /> },
+];
+
+/** What was decided, newest question first. The API lists open ones among them; they have a place of their own. */
+export function Answered({
+  query,
+  openId,
+  onOpen,
+}: {
+  query: Query<"GET /api/waits">;
+  openId: string | null;
+  onOpen: (id: string) => void;
+}) {
+  const pages = useList("GET /api/waits", { ...query, open: false });
+  const rows = pages.rows.filter((wait) => wait.answeredAt !== null);
+  return (
+    <Table
+      label={texts.table}
+      columns={COLUMNS}
+      pages={{ ...pages, rows }}
+      idOf={(wait) => wait.id}
+      openId={openId}
+      onOpen={(wait) => onOpen(wait.id)}
+      empty={<Empty title={texts.emptyAnswered}>{texts.emptyAnsweredWords}</Empty>}
+    />
+  );
+}
+
+export function Decided({ wait }: { wait: Wait }) {
+  const { decision } = (wait.answer ?? {}) as { decision?: string };
+  const tone = decision === undefined ? "warn" : decision === "reject" ? "trouble" : "good";
+  return <Status tone={tone}>{decisionOf(wait)}</Status>;
+}

@@ -1,0 +1,81 @@
+import { Check, MessageSquareReply, Pencil, X } from "lucide-react";
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Body } from "../../api/types";
+import { useKey } from "../../frame/Keys";
+import { Button } from "../../parts/button";
+import { Failure } from "../../parts/states";
+import { reveal } from "../../words/format";
+import styles from "./approvals.module.css";
+import { DecisionForm, type Words } from "./DecisionForm";
+import { texts } from "./texts";
+import { isTool, type Wait } from "./wait";
+
+const CONFLICT = 409;
+
+/** The answers that a question takes. `keys`: it is the open detail, where `a` approves. */
+export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: boolean; onAnswered?: () => void }) {
+  const [words, setWords] = useState<Words | null>(null);
+  const send = useSend("POST /api/waits/{wait}/answer", { quiet: true, done: texts.done });
+  const mayRead = useMay("viewer");
+  const answer = (body: Body<"POST /api/waits/{wait}/answer">) =>
+    send.mutate(
+      { path: { wait: wait.id }, body },
+      // Somebody was faster: the detail tells who, which is no failure.
+      { onError: (error) => error.status === CONFLICT && onAnswered?.() },
+    );
+  const approval = wait.kind === "approval";
+  const approve = () => answer({ decision: "approve" });
+  useKey("a", keys && approval && wait.mayAnswer && words === null && !send.isPending ? approve : null);
+  if (wait.answeredAt !== null) return null;
+  if (!wait.mayAnswer)
+    return mayRead ? <p className="muted">{texts.mayNot(wait.askedOf.map(reveal).join(", "))}</p> : null;
+  return (
+    <div className={styles.decide}>
+      {words === null && (
+        <div className={styles.buttons}>
+          {approval && (
+            <>
+              <Button
+                kind="primary"
+                icon={<Check aria-hidden />}
+                aria-keyshortcuts={keys ? "a" : undefined}
+                busy={send.isPending}
+                onClick={approve}
+              >
+                {texts.approve}
+              </Button>
+              <Button icon={<X aria-hidden />} onClick={() => setWords("reject")}>
+                {texts.reject}
+              </Button>
+            </>
+          )}
+          {isTool(wait) && (
+            <>
+              <Button icon={<Pencil aria-hidden />} onClick={() => setWords("edit")}>
+                {texts.edit}
+              </Button>
+              <Button icon={<MessageSquareReply aria-hidden />} onClick={() => setWords("feedback")}>
+                {texts.feedback}
+              </Button>
+            </>
+          )}
+          {!approval &&
+            wait.choices.map((choice) => (
+              <Button key={choice} busy={send.isPending} onClick={() => answer({ decision: "answer", text: choice })}>
+                {reveal(choice)}
+              </Button>
+            ))}
+        </div>
+      )}
+      {!approval && wait.choices.length === 0 && (
+        <DecisionForm words="answer" wait={wait} busy={send.isPending} onSend={answer} />
+      )}
+      {words !== null && (
+        <DecisionForm words={words} wait={wait} busy={send.isPending} onSend={answer} onCancel={() => setWords(null)} />
+      )}
+      {send.error && send.error.status !== CONFLICT && <Failure error={send.error} />}
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import { useState } from "react";
+import type { Body } from "../../api/types";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { texts as common } from "../../parts/texts";
+import { texts } from "./texts";
+import { argumentsOf, type Wait } from "./wait";
+
+export type Words = "reject" | "edit" | "feedback" | "answer";
+
+/** An answer that needs words: a note, changed arguments, a wish, a text. */
+export function DecisionForm({
+  words,
+  wait,
+  busy,
+  onSend,
+  onCancel,
+}: {
+  words: Words;
+  wait: Wait;
+  busy: boolean;
+  onSend: (body: Body<"POST /api/waits/{wait}/answer">) => void;
+  onCancel?: () => void;
+}) {
+  const [text, setText] = useState(words === "edit" ? JSON.stringify(wait.arguments ?? {}, null, 2) : "");
+  const checked = words === "edit" ? argumentsOf(text) : null;
+  const problem = checked !== null && "problem" in checked ? checked.problem : null;
+  const send = () => {
+    if (words === "reject") onSend({ decision: "reject", ...(text.trim() === "" ? {} : { note: text }) });
+    else if (checked === null) onSend({ decision: words as "feedback" | "answer", text });
+    else if ("value" in checked) onSend({ decision: "edit", arguments: checked.value });
+  };
+  const empty = text.trim() === "" && words !== "reject";
+  return (
+    <Form label={texts.send[words]} onSend={send}>
+      <Field label={LABELS[words]} hint={words === "reject" ? texts.noteHint : undefined} error={problem}>
+        <textarea
+          value={text}
+          rows={words === "edit" ? 8 : 3}
+          spellCheck={words !== "edit"}
+          // biome-ignore lint/a11y/noAutofocus: it opens at a press of a button that asks for words
+          autoFocus={words !== "answer"}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </Field>
+      <FormButtons>
+        <Button
+          type="submit"
+          kind={words === "reject" ? "danger" : "primary"}
+          busy={busy}
+          disabled={empty || problem !== null}
+        >
+          {texts.send[words]}
+        </Button>
+        {onCancel && <Button onClick={onCancel}>{common.cancel}</Button>}
+      </FormButtons>
+    </Form>
+  );
+}
+
+const LABELS: Record<Words, string> = {
+  reject: texts.note,
+  edit: texts.newArguments,
+  feedback: texts.feedbackText,
+  answer: texts.answerText,
+};

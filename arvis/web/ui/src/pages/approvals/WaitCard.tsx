@@ -1,0 +1,58 @@
+import { ButtonLink } from "../../parts/button";
+import { Code, Facts, Foreign, Time } from "../../parts/show";
+import styles from "./approvals.module.css";
+import { Decide } from "./Decide";
+import { texts } from "./texts";
+import { headline, isTool, type Wait } from "./wait";
+
+/** An open question with everything that is needed to decide it. */
+export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; onOpen: () => void }) {
+  return (
+    <article className={`${styles.card} ${open ? styles.chosen : ""}`} aria-label={headline(wait)}>
+      <header className={styles.cardHead}>
+        <h2>{headline(wait)}</h2>
+        <ButtonLink kind="quiet" href={`/approvals/${wait.id}`}>
+          {texts.details}
+        </ButtonLink>
+      </header>
+      <What wait={wait} />
+      {!open && <Decide wait={wait} onAnswered={onOpen} />}
+    </article>
+  );
+}
+
+/** Who asks, for whom, what exactly would be done, how bad it can be, and until when. */
+export function What({ wait }: { wait: Wait }) {
+  return (
+    <>
+      {wait.risk !== null && (
+        <p className={styles.risk} data-risk={wait.risk}>
+          <span className="muted">{texts.risk}:</span> {texts.risks[wait.risk]}
+        </p>
+      )}
+      {isTool(wait) && <Code value={wait.arguments ?? {}} label={texts.arguments} />}
+      {!isTool(wait) && (
+        <p className={styles.prompt}>
+          <Foreign text={wait.change?.text ?? wait.prompt} />
+        </p>
+      )}
+      <Facts
+        of={[
+          [texts.forWhom, wait.person && <Foreign key="person" text={wait.person} />],
+          [texts.place, wait.platform && <Foreign key="place" text={`${wait.platform} · ${wait.channelId ?? ""}`} />],
+          [texts.askedAt, <Time key="asked" at={wait.askedAt} />],
+          [texts.deadline, wait.answeredAt === null && <Deadline wait={wait} />],
+        ]}
+      />
+    </>
+  );
+}
+
+function Deadline({ wait }: { wait: Wait }) {
+  if (wait.expiresAt === null) return texts.noDeadline;
+  return (
+    <span title={texts.expiry}>
+      <Time at={wait.expiresAt} />
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import { Sheet } from "../../parts/page";
+import { Code, Facts, Foreign } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { Summary } from "../../parts/timeline";
+import styles from "./approvals.module.css";
+import { Decide } from "./Decide";
+import { texts } from "./texts";
+import { What } from "./WaitCard";
+import { alreadyAnswered, headline, type Wait } from "./wait";
+
+const NOT_FOUND = 404;
+
+/** One question with its answer, or with the ways to give one. */
+export function WaitSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const wait = useApi("GET /api/waits/{wait}", { path: { wait: id } });
+  return (
+    <Sheet title={wait.data === undefined ? "" : headline(wait.data)} onClose={onClose}>
+      {wait.error?.status === NOT_FOUND ? (
+        <Empty title={texts.gone}>{texts.goneWords}</Empty>
+      ) : (
+        <Loaded of={wait}>
+          {(data) => (
+            <>
+              {data.answeredAt !== null && <Summary>{alreadyAnswered(data)}</Summary>}
+              <What wait={data} />
+              <Decide wait={data} keys onAnswered={() => void wait.refetch()} />
+              <Given wait={data} />
+              <Ways wait={data} />
+              <details className={styles.raw}>
+                <summary>{texts.raw}</summary>
+                <Code value={data} label={texts.raw} />
+              </details>
+            </>
+          )}
+        </Loaded>
+      )}
+    </Sheet>
+  );
+}
+
+/** The words of the answer, where it has any. */
+function Given({ wait }: { wait: Wait }) {
+  const {
+    note,
+    text,
+    arguments: changed,
+  } = (wait.answer ?? {}) as {
+    note?: string | null;
+    text?: string | null;
+    arguments?: unknown;
+  };
+  return (
+    <>
+      {(note || text) && (
+        <p className={styles.prompt}>
+          <Foreign text={note || text || ""} />
+        </p>
+      )}
+      {changed !== null && changed !== undefined && <Code value={changed} label={texts.newArguments} />}
+    </>
+  );
+}
+
+function Ways({ wait }: { wait: Wait }) {
+  const ways: [string, string, string | null][] = [
+    [texts.message, "/messages", wait.messageId],
+    [texts.run, "/runs", wait.executionId],
+    [texts.conversation, "/conversations", wait.conversationId],
+  ];
+  const facts: [string, ReactNode][] = ways.map(([name, page, id]) => [
+    name,
+    id && (
+      <Link href={`${page}/${id}`}>
+        <Foreign text={id} />
+      </Link>
+    ),
+  ]);
+  return <Facts of={[...facts, [texts.hash, wait.change && <code>{wait.change.hash}</code>]]} />;
+}

@@ -1,0 +1,42 @@
+import type { Item } from "../../api/types";
+import { ago, reveal } from "../../words/format";
+import { texts } from "./texts";
+
+export type Wait = Item<"GET /api/waits">;
+export type Decision = "approve" | "reject" | "edit" | "feedback" | "answer";
+
+/** Whether a yes calls a tool, whose arguments can be changed. */
+export const isTool = (wait: Wait): boolean => wait.kind === "approval" && wait.risk !== null;
+
+/** What is asked, in a line. */
+export function headline(wait: Wait): string {
+  const agent = wait.agent === null ? texts.someAgent : reveal(wait.agent);
+  if (wait.tool === null) return texts.asks(agent);
+  return isTool(wait) ? texts.wantsTool(agent, reveal(wait.tool)) : texts.wantsChange(agent, reveal(wait.tool));
+}
+
+/** How it was decided, in words. */
+export function decisionOf(wait: Wait): string {
+  const { decision, text } = (wait.answer ?? {}) as { decision?: string; text?: string | null };
+  if (decision === undefined) return texts.nobody;
+  if (decision === "answer" && text && wait.choices.includes(text)) return reveal(text);
+  return (texts.decisions as Record<string, string>)[decision] ?? reveal(decision);
+}
+
+/** Who was faster, and how they decided. */
+export function alreadyAnswered(wait: Wait): string {
+  if (wait.answeredAt === null) return texts.alreadyBySomebody;
+  const by = wait.answeredByName === null ? texts.somebody : reveal(wait.answeredByName);
+  return texts.already(decisionOf(wait), by, ago(wait.answeredAt, Date.now()));
+}
+
+/** The arguments as they were written, or why they cannot be used. */
+export function argumentsOf(written: string): { value: Record<string, unknown> } | { problem: string } {
+  try {
+    const value: unknown = JSON.parse(written);
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return { problem: texts.notObject };
+    return { value: value as Record<string, unknown> };
+  } catch (error) {
+    return { problem: texts.notJson(error instanceof Error ? error.message : "") };
+  }
+}

@@ -1,0 +1,21 @@
+import { words } from "../../words/words";
+
+export const texts = words({
+  en: {
+    title: "Audit",
+    about: "What models wanted to change, and what became of it.",
+    at: "When",
+    agent: "Agent",
+    what: "Change",
+    subject: "Of what",
+    outcome: "Outcome",
+    outcomes: { done: "Done", asked: "Asked", refused: "Refused", failed: "Failed" },
+    reason: "Why",
+    taint: "Written from",
+    message: "Message",
+    run: "Run",
+    fields: "What was to be changed",
+    empty: "Nothing yet",
+    emptyWhy: "When an agent wants to make an agent, a schedule, a client or a memory, it stands here, done or not.",
+  },
+});

@@ -1,0 +1,81 @@
+import { Square } from "lucide-react";
+import { useEffect, useState } from "react";
+import { useApi } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { duration, reveal } from "../../words/format";
+import type { Chat, View } from "./chat";
+import styles from "./chat.module.css";
+import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
+import { texts } from "./texts";
+
+const SECONDS_AFTER_MS = 3_000;
+
+/** One line about the present, in a place that is always there so that nothing moves when it fills. */
+export function Activity({
+  chat,
+  view,
+  who,
+  mayStop,
+}: {
+  chat: Chat;
+  view: View;
+  who: (slug: string | null) => string;
+  mayStop: boolean;
+}) {
+  const open = firstOpen(view.talk);
+  const busy = open?.status === "working" || isStreaming(view.talk);
+  const stoppable = open !== undefined || isStreaming(view.talk);
+  return (
+    <div className={styles.activity} data-activity>
+      {busy && (
+        <>
+          <span className={styles.dots} aria-hidden>
+            <i />
+            <i />
+            <i />
+          </span>
+          <span>
+            {texts.working(who(speaker(view.talk)))}
+            {open && <Doing entry={open} chat={chat} streaming={isStreaming(view.talk)} />}
+            {open && <Since at={open.at} />}
+          </span>
+        </>
+      )}
+      {stoppable && mayStop && view.link.name === "ready" && (
+        <Button className={styles.stop} icon={<Square aria-hidden fill="currentColor" />} onClick={() => chat.stop()}>
+          {texts.stop}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Since({ at }: { at: number }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), 1_000);
+    return () => window.clearInterval(timer);
+  }, []);
+  const elapsed = now - at;
+  return elapsed > SECONDS_AFTER_MS ? <> · {duration(Math.floor(elapsed / 1_000) * 1_000)}</> : null;
+}
+
+/** What it does just now: its own words about it, else what the last step of its work says. */
+function Doing({ entry, chat, streaming }: { entry: UserEntry; chat: Chat; streaming: boolean }) {
+  const operates = useMay("operator");
+  const activity = useApi("GET /api/activity", operates ? {} : null);
+  const id = entry.messageId;
+  const timeline = useApi("GET /api/messages/{message}", id === null || streaming ? null : { path: { message: id } });
+  const running = activity.data?.items.find((one) => one.platform === "web" && one.channelId === chat.place.channel);
+  const words = running?.statusNote ?? stepWords(timeline.data?.steps ?? []);
+  return words ? <> · {reveal(words)}</> : null;
+}
+
+function stepWords(steps: readonly { step: string; who?: string | null; decision?: unknown }[]): string {
+  const last = steps.findLast((step) => step.step === "node" || step.step === "tool");
+  if (last === undefined) return "";
+  if (last.step === "tool") return last.who ? texts.used(last.who) : "";
+  const doing: Record<string, string> = texts.doing;
+  return doing[typeof last.decision === "string" ? last.decision : ""] ?? "";
+}

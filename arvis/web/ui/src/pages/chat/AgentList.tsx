@@ -1,0 +1,80 @@
+import { Columns2 } from "lucide-react";
+import { useEffect, useRef } from "react";
+import { Link } from "wouter";
+import { useSession } from "../../api/session";
+import { Foreign } from "../../parts/show";
+import { reveal } from "../../words/format";
+import type { Agent } from "./agents";
+import styles from "./chat.module.css";
+import { addressOf, type Chats, placeOf, useUnread } from "./chats";
+import { useNews } from "./news";
+import { texts } from "./texts";
+
+/** Everybody who can be talked to, with what nobody has read yet. */
+export function AgentList({
+  agents,
+  chosen,
+  chats,
+  mayOpenBeside,
+}: {
+  agents: readonly Agent[];
+  chosen: readonly string[];
+  chats: Chats;
+  mayOpenBeside: boolean;
+}) {
+  const { me } = useSession();
+  const unread = useUnread(chats);
+  const hasNews = useNews(chosen.map((slug) => placeOf(me, slug)));
+  const list = useRef<HTMLUListElement>(null);
+  const current = chosen[0];
+  useEffect(() => {
+    // On a phone the list is a row that may be wider than the screen.
+    if (current !== undefined) {
+      list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+  }, [current]);
+  return (
+    <nav className={styles.agents} aria-label={texts.agents}>
+      <ul ref={list}>
+        {agents.map((agent) => {
+          const place = placeOf(me, agent.slug);
+          const shown = chosen.includes(agent.slug);
+          const count = unread.get(place.channel) ?? 0;
+          return (
+            <li key={agent.slug}>
+              <Link
+                href={addressOf([agent.slug])}
+                className={styles.agent}
+                aria-current={shown ? "page" : undefined}
+                title={reveal(agent.description)}
+              >
+                <Foreign text={agent.name} className={styles.agentName} />
+                {count > 0 && <Mark words={texts.unread(count)}>{count}</Mark>}
+                {count === 0 && !shown && hasNews(place) && <Mark words={texts.newHere} />}
+              </Link>
+              {mayOpenBeside && !shown && (
+                <Link
+                  href={addressOf([...chosen, agent.slug])}
+                  className={styles.beside}
+                  aria-label={texts.beside(reveal(agent.name))}
+                  title={texts.beside(reveal(agent.name))}
+                >
+                  <Columns2 aria-hidden />
+                </Link>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </nav>
+  );
+}
+
+function Mark({ words, children }: { words: string; children?: number }) {
+  return (
+    <span className={children === undefined ? styles.dot : styles.badge}>
+      <span aria-hidden>{children}</span>
+      <span className="hidden">{words}</span>
+    </span>
+  );
+}

@@ -1,0 +1,68 @@
+import { memo, useDeferredValue, useState } from "react";
+import { Button } from "../../parts/button";
+import { Markdown } from "../../parts/markdown";
+import { Foreign } from "../../parts/show";
+import { reveal } from "../../words/format";
+import type { Chat } from "./chat";
+import type { AgentEntry, Choice } from "./conversation";
+import { Files } from "./Files";
+import styles from "./log.module.css";
+import { Moment } from "./Moment";
+import { Question } from "./Question";
+import { texts } from "./texts";
+import { Why } from "./UserMessage";
+import { isWaitButton, type Wait } from "./waits";
+
+/** What an agent said, with its files, and what one may choose or decide. */
+export const AgentMessage = memo(function AgentMessage({
+  entry,
+  name,
+  chat,
+  question,
+  decided,
+  mayAct,
+}: {
+  entry: AgentEntry;
+  name: string;
+  chat: Chat;
+  question: Wait | undefined;
+  decided: boolean;
+  mayAct: boolean;
+}) {
+  // A long answer is read anew with every piece of it: what is typed meanwhile goes first.
+  const text = useDeferredValue(entry.text);
+  const about = entry.replyTo ?? entry.messageId;
+  const buttons = question !== undefined || decided ? entry.buttons.filter((one) => !isWaitButton(one)) : entry.buttons;
+  return (
+    <article className={styles.agent} data-kind="agent" data-message={entry.messageId ?? undefined}>
+      <p className={styles.name}>
+        <Foreign text={name} />
+      </p>
+      {/* A stream is silent for screen readers; the finished text is read once, whole. */}
+      <div data-body aria-busy={entry.streaming || undefined} aria-live={entry.streaming ? "off" : undefined}>
+        {question === undefined && <Markdown text={entry.streaming ? text : entry.text} />}
+        <Files files={entry.files} />
+      </div>
+      {question && <Question wait={question} />}
+      {buttons.length > 0 && mayAct && <Choices choices={buttons} chat={chat} />}
+      <footer className={styles.footer}>
+        <Moment at={entry.at} />
+        {!entry.streaming && about !== null && <Why id={about} words={texts.why} quiet />}
+      </footer>
+    </article>
+  );
+});
+
+/** Buttons that came with a message; one choice is enough, so all rest after a click. */
+function Choices({ choices, chat }: { choices: readonly Choice[]; chat: Chat }) {
+  const [chosen, setChosen] = useState(false);
+  return (
+    <div className={styles.choices} role="group" aria-label={texts.choices}>
+      {choices.map(({ id, label }) => (
+        <Button key={id} disabled={chosen} onClick={() => setChosen(chat.click(id))}>
+          {reveal(label || id)}
+        </Button>
+      ))}
+    </div>
+  );
+}

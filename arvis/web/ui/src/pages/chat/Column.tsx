@@ -1,0 +1,89 @@
+import { X } from "lucide-react";
+import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { Button, IconButton } from "../../parts/button";
+import { Foreign, Status } from "../../parts/show";
+import { reveal, sentences } from "../../words/format";
+import { Activity } from "./Activity";
+import type { Agent } from "./agents";
+import { Composer } from "./Composer";
+import type { Chat } from "./chat";
+import styles from "./chat.module.css";
+import { ANYONE, type Chats } from "./chats";
+import type { UserEntry } from "./conversation";
+import type { Desk } from "./desk";
+import { Log } from "./Log";
+import { texts } from "./texts";
+
+/** One conversation: who it is with, what was said, what goes on, and where one writes. */
+export function Column({
+  agent,
+  chat,
+  desk,
+  chats,
+  nameOf,
+  mayWrite,
+  onClose,
+}: {
+  agent: Agent;
+  chat: Chat;
+  desk: Desk;
+  chats: Chats;
+  nameOf: (slug: string | null) => string;
+  mayWrite: boolean;
+  onClose: (() => void) | null;
+}) {
+  const view = useSyncExternalStore(chat.subscribe, () => chat.view);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => chats.show(chat.place.channel), [chats, chat]);
+  const again = useCallback(
+    (entry: UserEntry) => {
+      const { text, uploads } = chat.withdraw(entry);
+      desk.write(text);
+      desk.put(uploads);
+      field.current?.focus();
+    },
+    [chat, desk],
+  );
+  const name = reveal(agent.name);
+  const who = useCallback(
+    // A stream does not say whose it is; where one agent was chosen it is that one's.
+    (slug: string | null) => reveal(slug === null && agent.slug !== ANYONE ? agent.name : nameOf(slug)),
+    [agent, nameOf],
+  );
+  return (
+    <section className={styles.column} aria-label={texts.conversation(name)} data-channel={chat.place.channel}>
+      <header className={styles.head}>
+        <div className={styles.who}>
+          <h2>
+            <Foreign text={agent.name} />
+          </h2>
+          {agent.description && <Foreign text={agent.description} className="muted" />}
+        </div>
+        {agent.paused && <Status tone="warn">{texts.paused}</Status>}
+        <span role="status" data-link={view.link.name} className={view.link.name === "ready" ? "hidden" : undefined}>
+          {view.link.name === "ready" ? texts.link.ready : <Status tone="warn">{texts.link[view.link.name]}</Status>}
+        </span>
+        {onClose && (
+          <IconButton label={texts.closeColumn(name)} onClick={onClose}>
+            <X aria-hidden />
+          </IconButton>
+        )}
+      </header>
+      {view.fault && (
+        <div className={styles.fault} role="alert">
+          <p>{reveal(sentences(view.fault.message, view.fault.fix))}</p>
+          <Button kind="quiet" onClick={() => chat.dismiss()}>
+            {texts.dismiss}
+          </Button>
+        </div>
+      )}
+      <Log chat={chat} view={view} name={name} who={who} again={again} mayAct={mayWrite} />
+      <Activity chat={chat} view={view} who={who} mayStop={mayWrite} />
+      {mayWrite ? (
+        <Composer ref={field} chat={chat} desk={desk} name={agent.slug === ANYONE ? null : name} />
+      ) : (
+        <p className={styles.readOnly}>{texts.readOnly}</p>
+      )}
+    </section>
+  );
+}

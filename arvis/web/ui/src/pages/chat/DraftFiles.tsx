@@ -1,0 +1,43 @@
+import { X } from "lucide-react";
+import { IconButton } from "../../parts/button";
+import { Foreign } from "../../parts/show";
+import { bytes, reveal } from "../../words/format";
+import styles from "./composer.module.css";
+import type { Desk } from "./desk";
+import { texts } from "./texts";
+import type { Upload } from "./uploads";
+
+/** Files that will go along. */
+export function DraftFiles({
+  desk,
+  files,
+  onRemoved,
+}: {
+  desk: Desk;
+  files: readonly Upload[];
+  onRemoved: () => void;
+}) {
+  if (files.length === 0) return null;
+  return (
+    <ul className={styles.files} aria-label={texts.filesToSend}>
+      {files.map((file, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two files may have the same name
+        <li key={index}>
+          {file.url !== null && file.contentType.startsWith("image/") && <img src={file.url} alt="" />}
+          <span>
+            <Foreign text={file.name} /> <span className="muted">· {bytes(file.size)}</span>
+          </span>
+          <IconButton
+            label={texts.remove(reveal(file.name))}
+            onClick={() => {
+              desk.remove(file);
+              onRemoved();
+            }}
+          >
+            <X aria-hidden />
+          </IconButton>
+        </li>
+      ))}
+    </ul>
+  );
+}

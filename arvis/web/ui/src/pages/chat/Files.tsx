@@ -1,0 +1,56 @@
+import { Paperclip } from "lucide-react";
+import { Foreign } from "../../parts/show";
+import { bytes, reveal } from "../../words/format";
+import type { ShownFile } from "./conversation";
+import styles from "./log.module.css";
+import { texts } from "./texts";
+
+// The kinds that the server serves to be shown; what a sender called a file does not count there.
+const PICTURE = /^image\/(png|jpeg|gif|webp)$/;
+const SOUND = /^audio\//;
+
+/** Files of a message: pictures and sounds in their place, others to be kept. Only what our own server keeps is loaded. */
+export function Files({ files }: { files: readonly ShownFile[] }) {
+  if (files.length === 0) return null;
+  return (
+    <ul className={styles.files} aria-label={texts.files}>
+      {files.map((file, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the files of a message never change their order
+        <li key={index}>
+          <Preview file={file} />
+          <span className={styles.file}>
+            <Paperclip aria-hidden />
+            <Name file={file} />
+            {file.size !== null && <span className="muted"> · {bytes(file.size)}</span>}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const isOurs = (url: string | null): url is string => url !== null && /^(\/api\/|blob:)/.test(url);
+
+function Preview({ file }: { file: ShownFile }) {
+  const name = reveal(file.name);
+  if (!isOurs(file.url)) return null;
+  if (PICTURE.test(file.contentType)) {
+    return (
+      <a href={file.url} target="_blank" rel="noopener noreferrer" className={styles.picture}>
+        <img src={file.url} alt={texts.image(name)} loading="lazy" />
+      </a>
+    );
+  }
+  if (!SOUND.test(file.contentType)) return null;
+  // biome-ignore lint/a11y/useMediaCaption: what was said stands beside it as text
+  return <audio controls preload="none" src={file.url} aria-label={texts.sound(name)} />;
+}
+
+function Name({ file }: { file: ShownFile }) {
+  if (!file.url?.startsWith("/api/")) return <Foreign text={file.name} />;
+  return (
+    <a href={file.url} download>
+      <Foreign text={file.name} />
+    </a>
+  );
+}

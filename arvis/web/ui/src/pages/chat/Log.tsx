@@ -1,0 +1,176 @@
+import { ArrowDown } from "lucide-react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Link } from "wouter";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { AgentMessage } from "./AgentMessage";
+import type { Chat, View } from "./chat";
+import type { UserEntry } from "./conversation";
+import styles from "./log.module.css";
+import { NoteLine } from "./NoteLine";
+import { Question } from "./Question";
+import { texts } from "./texts";
+import { UserMessage } from "./UserMessage";
+import { useQuestions, waitOf } from "./waits";
+
+const NEAR_END_PX = 80;
+
+/** What was said. It follows the newest message while the reader is at the end, and otherwise stays where it is. */
+export function Log({
+  chat,
+  view,
+  name,
+  who,
+  again,
+  mayAct,
+}: {
+  chat: Chat;
+  view: View;
+  name: string;
+  who: (slug: string | null) => string;
+  again: (entry: UserEntry) => void;
+  mayAct: boolean;
+}) {
+  const { entries, cut } = view.talk;
+  const questions = useQuestions(chat, view);
+  const { scroller, content, behind, away, toEnd, hold } = useScrolling(view);
+  const connected = view.link.name === "ready";
+  return (
+    <div className={styles.stage}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div ref={scroller} className={styles.scroller} tabIndex={0} role="region" aria-label={texts.messages}>
+        <div ref={content} className={styles.content}>
+          {entries.length === 0 && view.loaded && (
+            <div className={styles.empty}>
+              <p className={styles.hello}>{texts.hello}</p>
+              <p className="muted">{texts.helloWords(name)}</p>
+            </div>
+          )}
+          {cut ? <Cut /> : <Older chat={chat} view={view} hold={hold} />}
+          {/* The past is not read out; what comes from now on is. */}
+          <div className={styles.log} role="log" aria-label={texts.messages} aria-live={view.loaded ? "polite" : "off"}>
+            {entries.map((entry) => {
+              if (entry.kind === "note") return <NoteLine key={entry.key} entry={entry} who={who} />;
+              if (entry.kind === "user") {
+                return (
+                  <UserMessage
+                    key={entry.key}
+                    entry={entry}
+                    connected={connected || entry.status !== "sending"}
+                    again={again}
+                  />
+                );
+              }
+              const wait = waitOf(entry);
+              return (
+                <AgentMessage
+                  key={entry.key}
+                  entry={entry}
+                  name={who(entry.agent)}
+                  chat={chat}
+                  question={wait === null ? undefined : questions.byId.get(wait)}
+                  decided={wait !== null && questions.known && !questions.byId.has(wait)}
+                  mayAct={mayAct}
+                />
+              );
+            })}
+          </div>
+          {questions.elsewhere.map((wait) => (
+            <Question key={wait.id} wait={wait} />
+          ))}
+        </div>
+      </div>
+      {away && (
+        <Button className={styles.newest} icon={<ArrowDown aria-hidden />} onClick={toEnd}>
+          {texts.newest(behind)}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Older({ chat, view, hold }: { chat: Chat; view: View; hold: () => void }) {
+  if (view.older === "none") return null;
+  const load = () => {
+    hold();
+    void chat.loadOlder();
+  };
+  return (
+    <Button kind="quiet" className={styles.older} busy={view.older === "loading"} onClick={load}>
+      {texts.older}
+    </Button>
+  );
+}
+
+function Cut() {
+  const reads = useMay("viewer");
+  return (
+    <p className={`muted ${styles.older}`}>
+      {texts.cut} {reads && <Link href="/conversations">{texts.cutLink}</Link>}
+    </p>
+  );
+}
+
+/** Where the reader is, and how many answers came below. */
+function useScrolling({ talk: { entries } }: View) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const atEnd = useRef(true);
+  const seen = useRef(new Set<string>());
+  /** The distance to the end that is kept while older messages come in above. */
+  const held = useRef<number | null>(null);
+  const [behind, setBehind] = useState(0);
+  const [away, setAway] = useState(false);
+
+  const toEnd = () => {
+    const shown = scroller.current;
+    if (shown === null) return;
+    atEnd.current = true;
+    shown.scrollTop = shown.scrollHeight;
+    setBehind(0);
+    setAway(false);
+  };
+  const toEndNow = useRef(toEnd);
+  toEndNow.current = toEnd;
+
+  useEffect(() => {
+    const shown = scroller.current;
+    if (shown === null || content.current === null) return;
+    const scrolled = () => {
+      atEnd.current = shown.scrollHeight - shown.scrollTop - shown.clientHeight < NEAR_END_PX;
+      setAway(!atEnd.current);
+      if (atEnd.current) setBehind(0);
+    };
+    shown.addEventListener("scroll", scrolled, { passive: true });
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) toEndNow.current();
+    });
+    observer.observe(shown);
+    observer.observe(content.current);
+    return () => {
+      shown.removeEventListener("scroll", scrolled);
+      observer.disconnect();
+    };
+  }, []);
+
+  useLayoutEffect(() => {
+    const shown = scroller.current;
+    const fresh = entries.filter((entry) => !seen.current.has(entry.key));
+    for (const entry of fresh) seen.current.add(entry.key);
+    if (shown !== null && held.current !== null && fresh.length > 0) {
+      shown.scrollTop = shown.scrollHeight - held.current;
+      held.current = null;
+    } else if (atEnd.current || fresh.some((entry) => entry.kind === "user" && entry.status === "sending")) {
+      toEndNow.current();
+    } else {
+      const answers = fresh.filter((entry) => entry.kind === "agent" && !entry.past).length;
+      if (answers > 0) setBehind((before) => before + answers);
+    }
+  }, [entries]);
+
+  const hold = () => {
+    const shown = scroller.current;
+    if (shown !== null) held.current = shown.scrollHeight - shown.scrollTop;
+  };
+  return { scroller, content, behind, away, toEnd, hold };
+}

@@ -1,0 +1,136 @@
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useMay, useSession } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Status } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { clock, reveal } from "../../words/format";
+import styles from "./log.module.css";
+import { texts } from "./texts";
+import type { Wait } from "./waits";
+
+type Decision = "approve" | "accept" | "reject" | "edit" | "feedback" | "answer";
+const KNOWN: ReadonlySet<string> = new Set(["approve", "accept", "reject"]);
+const WORDS: Record<string, string> = { approve: texts.approve, accept: texts.approve, reject: texts.reject };
+
+/** What an agent wants to do, exactly, and the word of a person on it. */
+export function Question({ wait }: { wait: Wait }) {
+  const send = useSend("POST /api/waits/{wait}/answer", { quiet: true });
+  const [form, setForm] = useState<"edit" | "feedback" | null>(null);
+  const { me } = useSession();
+  const operates = useMay("operator");
+  const sends = operates || me.role === "chat";
+  const answer = (decision: Decision, more: { text?: string; arguments?: Record<string, unknown> } = {}) =>
+    send.mutate({ path: { wait: wait.id }, body: { decision, ...more } });
+  const choices = wait.choices.length > 0 ? wait.choices : ["approve", "reject"];
+  return (
+    <section className={styles.question} aria-label={texts.question} data-wait={wait.id}>
+      <p className={styles.questionHead}>
+        <Status tone="warn">{texts.question}</Status>
+        {wait.expiresAt !== null && <span className="muted">{texts.until(clock(wait.expiresAt))}</span>}
+      </p>
+      <p className={styles.prompt}>{reveal(wait.prompt)}</p>
+      {send.error && <Failure error={send.error} />}
+      {!wait.mayAnswer && <p className="muted">{texts.askedOf(reveal(wait.askedOf.join(", ")))}</p>}
+      {wait.mayAnswer && sends && form === null && (
+        <div className={styles.choices}>
+          {choices.map((choice) => (
+            <Button
+              key={choice}
+              kind={choice === "reject" ? "danger" : choice === choices[0] ? "primary" : "plain"}
+              busy={send.isPending || send.isSuccess}
+              onClick={() => (KNOWN.has(choice) ? answer(choice as Decision) : answer("answer", { text: choice }))}
+            >
+              {WORDS[choice] ?? reveal(choice)}
+            </Button>
+          ))}
+          {wait.risk !== null && (
+            <Button kind="quiet" onClick={() => setForm("edit")}>
+              {texts.edit}
+            </Button>
+          )}
+          {wait.risk !== null && (
+            <Button kind="quiet" onClick={() => setForm("feedback")}>
+              {texts.feedback}
+            </Button>
+          )}
+        </div>
+      )}
+      {form === "edit" && (
+        <Edit
+          of={wait}
+          busy={send.isPending}
+          onCancel={() => setForm(null)}
+          onSend={(given) => answer("edit", { arguments: given })}
+        />
+      )}
+      {form === "feedback" && (
+        <Feedback
+          busy={send.isPending}
+          onCancel={() => setForm(null)}
+          onSend={(text) => answer("feedback", { text })}
+        />
+      )}
+    </section>
+  );
+}
+
+function Edit(props: {
+  of: Wait;
+  busy: boolean;
+  onCancel: () => void;
+  onSend: (given: Record<string, unknown>) => void;
+}) {
+  const [text, setText] = useState(() => JSON.stringify(props.of.arguments ?? {}, null, 2));
+  const [wrong, setWrong] = useState(false);
+  const send = () => {
+    const given = objectOf(text);
+    setWrong(given === null);
+    if (given !== null) props.onSend(given);
+  };
+  return (
+    <Form onSend={send} label={texts.edit}>
+      <Field label={texts.arguments} hint={texts.argumentsHint} error={wrong ? texts.notJson : null}>
+        <textarea rows={6} spellCheck={false} value={text} onChange={(event) => setText(event.target.value)} />
+      </Field>
+      <Buttons words={texts.approveEdited} busy={props.busy} onCancel={props.onCancel} />
+    </Form>
+  );
+}
+
+function Feedback(props: { busy: boolean; onCancel: () => void; onSend: (text: string) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <Form onSend={() => text.trim() !== "" && props.onSend(text.trim())} label={texts.feedback}>
+      <Field label={texts.feedbackLabel}>
+        <textarea rows={3} value={text} onChange={(event) => setText(event.target.value)} />
+      </Field>
+      <Buttons words={texts.sendFeedback} busy={props.busy} onCancel={props.onCancel} />
+    </Form>
+  );
+}
+
+function Buttons({ words, busy, onCancel }: { words: string; busy: boolean; onCancel: () => void }) {
+  return (
+    <FormButtons>
+      <Button type="submit" kind="primary" busy={busy}>
+        {words}
+      </Button>
+      <Button kind="quiet" onClick={onCancel}>
+        {texts.cancel}
+      </Button>
+    </FormButtons>
+  );
+}
+
+function objectOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
+  } catch {
+    return null;
+  }
+}

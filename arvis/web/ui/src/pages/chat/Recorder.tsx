@@ -1,0 +1,92 @@
+import { Mic, SendHorizontal, Trash2 } from "lucide-react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { Button, IconButton } from "../../parts/button";
+import { duration } from "../../words/format";
+import styles from "./composer.module.css";
+import { texts } from "./texts";
+import { type Upload, upload } from "./uploads";
+
+const KINDS = ["audio/webm;codecs=opus", "audio/ogg;codecs=opus", "audio/mp4"];
+
+type Running = { recorder: MediaRecorder; pieces: Blob[]; keep: boolean };
+
+/** Records what somebody says and hands it on as a sound. */
+export function Recorder({
+  onActive,
+  onFile,
+  onProblem,
+}: {
+  onActive: (active: boolean) => void;
+  onFile: (file: Upload) => void;
+  onProblem: (words: string) => void;
+}) {
+  const [began, setBegan] = useState<number | null>(null);
+  const running = useRef<Running | null>(null);
+  const done = useRef(onFile);
+  done.current = onFile;
+
+  const end = useCallback((keep: boolean) => {
+    if (running.current === null) return;
+    running.current.keep = keep;
+    running.current.recorder.stop();
+  }, []);
+  useEffect(() => () => end(false), [end]); // who leaves has not sent it
+
+  const start = async () => {
+    try {
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
+      const mimeType = KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));
+      const recorder = new MediaRecorder(stream, mimeType === undefined ? {} : { mimeType });
+      const current: Running = { recorder, pieces: [], keep: false };
+      recorder.ondataavailable = (event) => current.pieces.push(event.data);
+      recorder.onstop = () => {
+        for (const track of stream.getTracks()) track.stop();
+        running.current = null;
+        setBegan(null);
+        onActive(false);
+        if (current.keep) void fileOf(current).then((file) => done.current(file));
+      };
+      running.current = current;
+      recorder.start(1_000);
+      setBegan(Date.now());
+      onActive(true);
+    } catch {
+      onProblem(texts.noMicrophone);
+    }
+  };
+  if (began === null) {
+    return (
+      <IconButton label={texts.record} onClick={() => void start()}>
+        <Mic aria-hidden />
+      </IconButton>
+    );
+  }
+  return (
+    <div className={styles.recorder}>
+      <span className={styles.light} aria-hidden />
+      <Clock began={began} />
+      <IconButton label={texts.cancelRecording} onClick={() => end(false)}>
+        <Trash2 aria-hidden />
+      </IconButton>
+      <Button kind="primary" icon={<SendHorizontal aria-hidden />} onClick={() => end(true)}>
+        {texts.sendRecording}
+      </Button>
+    </div>
+  );
+}
+
+function Clock({ began }: { began: number }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), 500);
+    return () => window.clearInterval(timer);
+  }, []);
+  return <span role="timer">{texts.recording(duration(Math.floor(Math.max(0, now - began) / 1_000) * 1_000))}</span>;
+}
+
+function fileOf({ recorder, pieces }: Running): Promise<Upload> {
+  const [contentType = "audio/webm"] = recorder.mimeType.split(";");
+  const moment = new Date().toISOString().slice(0, 19).replace(/[:T]/g, "-");
+  const name = `voice-${moment}.${contentType.slice(contentType.indexOf("/") + 1)}`;
+  return upload(new File(pieces, name, { type: contentType }));
+}

@@ -1,0 +1,72 @@
+import { Mic } from "lucide-react";
+import { memo } from "react";
+import { Link } from "wouter";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Markdown } from "../../parts/markdown";
+import { reveal, sentences } from "../../words/format";
+import type { UserEntry } from "./conversation";
+import { Files } from "./Files";
+import styles from "./log.module.css";
+import { Moment } from "./Moment";
+import { texts } from "./texts";
+
+const TROUBLE: ReadonlySet<string> = new Set(["failed", "dropped", "expired"]);
+
+/** What the person wrote, how far it is, and what to do where it went wrong. */
+export const UserMessage = memo(function UserMessage({
+  entry,
+  connected,
+  again,
+}: {
+  entry: UserEntry;
+  connected: boolean;
+  again: (entry: UserEntry) => void;
+}) {
+  const trouble = TROUBLE.has(entry.status);
+  return (
+    <article className={styles.user} data-kind="user" data-message={entry.messageId ?? undefined}>
+      <div className={styles.bubble} data-bubble>
+        <span className="hidden">{texts.you}: </span>
+        {entry.voice && entry.text === "" && (
+          <p className={styles.voice}>
+            <Mic aria-hidden /> {texts.voiceSent}
+          </p>
+        )}
+        {entry.text !== "" && <Markdown text={entry.text} />}
+        <Files files={entry.files} />
+      </div>
+      <footer className={styles.footer}>
+        <Moment at={entry.at} />
+        <span className={trouble ? styles.trouble : undefined} data-status={entry.status}>
+          {statusWords(entry, connected)}
+        </span>
+        {trouble && entry.messageId === null && (
+          <Button kind="quiet" onClick={() => again(entry)}>
+            {texts.again}
+          </Button>
+        )}
+        {entry.messageId !== null && (
+          <Why id={entry.messageId} words={trouble ? texts.whyNot : texts.timeline} quiet={!trouble} />
+        )}
+      </footer>
+    </article>
+  );
+});
+
+/** The way to everything that happened to a message. */
+export function Why({ id, words, quiet = false }: { id: string; words: string; quiet?: boolean }) {
+  if (!useMay("viewer")) return null;
+  return (
+    <Link href={`/messages/${encodeURIComponent(id)}`} className={quiet ? styles.quietLink : undefined}>
+      {words}
+    </Link>
+  );
+}
+
+/** A reason is a sentence of the server or a code; either is better than a bare "failed". */
+function statusWords(entry: UserEntry, connected: boolean): string {
+  const words = entry.status === "sending" && !connected ? texts.status.offline : texts.status[entry.status];
+  const why = TROUBLE.has(entry.status) && entry.reason ? sentences(entry.reason, entry.fix) : "";
+  return `${words ?? reveal(entry.status)}${why && `: ${reveal(why)}`}`;
+}

@@ -1,0 +1,308 @@
+/**
+ * One channel as the page uses it: the connection, the state and the messages that are not acknowledged yet. Sending twice is safe
+ * because the server knows a message by its id, so everything unacknowledged is simply sent again after each reconnect. Nothing
+ * here touches elements.
+ */
+
+import { ApiError, randomId } from "../../api/client";
+import { Connection, type Frame, type Link } from "../../api/connection";
+import type { Talk, UserEntry } from "./conversation";
+import * as conversation from "./conversation";
+import { Dictation } from "./dictation";
+import { deliveryOf, text } from "./frames";
+import { Past, type Place } from "./past";
+import type { Upload } from "./uploads";
+
+const TOO_BIG = 1009;
+
+type Outgoing = Frame & { id: string; content: string; attachments?: { data: string }[] };
+
+/** What the server said that belongs to no message. */
+export type Fault = { message: string; fix: string };
+
+/** What is shown of a channel; another object whenever something of it is another. */
+export type View = {
+  talk: Talk;
+  link: Link;
+  /** Whether the stored past was looked at. */
+  loaded: boolean;
+  /** Whether there are older messages, and whether they are on their way. */
+  older: "none" | "more" | "loading";
+  fault: Fault | null;
+};
+
+type Hooks = { onAnswer: (chat: Chat) => void };
+
+export class Chat {
+  view: View = {
+    talk: conversation.empty(),
+    link: { name: "connecting" },
+    loaded: false,
+    older: "none",
+    fault: null,
+  };
+  readonly dictation: Dictation;
+  #outbox = new Map<string, { frame: Outgoing; uploads: readonly Upload[] }>();
+  #stale = false;
+  #past: Past | null = null;
+  #listeners = new Set<() => void>();
+  #frame = 0;
+  readonly #connection: Connection;
+
+  constructor(
+    readonly place: Place,
+    readonly hooks: Hooks,
+  ) {
+    this.#connection = new Connection({
+      hello: () => this.#hello(),
+      onFrame: (frame) => this.#received(frame),
+      onReady: (greeting) => this.#ready(Number(greeting.seq)),
+      onLink: (link) => this.#linkChanged(link),
+    });
+    this.dictation = new Dictation((frame) => this.#connection.send(frame));
+  }
+
+  /** Show the past, then connect: the past tells whether the socket has to replay it. */
+  async open(): Promise<void> {
+    if (!(await this.#remember())) this.#become({ ...this.view.talk, lastSeq: 0 });
+    this.#connection.open();
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+
+  retry(): void {
+    this.#connection.retryNow();
+  }
+
+  subscribe = (changed: () => void): (() => void) => {
+    this.#listeners.add(changed);
+    return () => void this.#listeners.delete(changed);
+  };
+
+  send(words: string, uploads: readonly Upload[], voice = false): void {
+    const id = randomId();
+    const attachments = uploads.map(({ name, contentType, data, url: _, size: __ }) => ({
+      filename: name,
+      contentType,
+      data,
+      ...(voice && { voice }),
+    }));
+    const frame: Outgoing = { type: "message", id, content: words, ...(attachments.length > 0 && { attachments }) };
+    this.#outbox.set(id, { frame, uploads });
+    const files = uploads.map(({ name, size, contentType, url }) => ({ name, size, contentType, url }));
+    this.#become(conversation.written(this.view.talk, { id, text: words, files, at: Date.now(), voice }));
+    this.#connection.send(frame);
+  }
+
+  stop(): void {
+    this.#connection.send({ type: "stop" });
+  }
+
+  click(buttonId: string): boolean {
+    return this.#connection.send({ type: "click", buttonId, id: randomId() });
+  }
+
+  /** Remove a refused message and give back what was in it. */
+  withdraw(entry: UserEntry): { text: string; uploads: readonly Upload[] } {
+    const uploads = this.#kept.get(entry.id ?? "") ?? [];
+    this.#become(conversation.withdrawn(this.view.talk, entry.id ?? ""));
+    return { text: entry.text, uploads };
+  }
+
+  /** Uploads of messages that were refused. */
+  #kept = new Map<string, readonly Upload[]>();
+
+  dismiss(): void {
+    this.#show({ fault: null });
+  }
+
+  get hasUnsent(): boolean {
+    return this.#outbox.size > 0 || this.dictation.hasUnsent;
+  }
+
+  /** Whether this conversation is one of this place. */
+  holds(conversationId: string): boolean {
+    return this.#past?.talks.has(conversationId) ?? false;
+  }
+
+  async loadOlder(): Promise<void> {
+    if (this.#past === null || this.view.older !== "more") return;
+    this.#show({ older: "loading" });
+    try {
+      const { entries, more } = await this.#past.next();
+      this.#show({ talk: conversation.remembered(this.view.talk, entries), older: more ? "more" : "none" });
+    } catch (error) {
+      this.#show({ older: "more" });
+      this.#complain(error);
+    }
+  }
+
+  #hello(): Record<string, unknown> {
+    const { lastSeq } = this.view.talk;
+    return { channelId: this.place.channel, ...(lastSeq !== null && { lastSeq }) };
+  }
+
+  #ready(seq: number): void {
+    // Without a replay this is where we come in; with one, each delivery moves the mark itself.
+    const { talk } = this.view;
+    if (talk.lastSeq === null) this.#become({ ...talk, lastSeq: seq });
+    for (const entry of conversation.unsent(talk)) {
+      const kept = this.#outbox.get(entry.id ?? "");
+      if (kept !== undefined) this.#connection.send(kept.frame);
+    }
+    this.dictation.resend();
+    // Whatever was stored between the first look and the greeting is not replayed, and states may have moved on.
+    void this.#remember();
+  }
+
+  /** Take a message out of the outbox, for whichever reason. */
+  #settle(id: string): void {
+    this.#outbox.delete(id);
+    if (this.#stale && this.#outbox.size === 0) void this.#remember();
+  }
+
+  /** Weave in the newest of the stored past; whether it was to be had. */
+  async #remember(): Promise<boolean> {
+    this.#stale = false;
+    const past = new Past(this.place);
+    let found: Awaited<ReturnType<Past["next"]>> | null = null;
+    try {
+      found = await past.next();
+    } catch (error) {
+      this.#complain(error);
+    }
+    // A stored message without its acknowledgement cannot be told from one of our own: look again after that.
+    this.#stale = this.#connection.ready && this.#outbox.size > 0;
+    if (this.#stale || found === null) {
+      this.#show({ loaded: true });
+      return found !== null;
+    }
+    const first = this.#past === null;
+    if (first) this.#past = past;
+    else for (const talk of past.talks) this.#past?.talks.add(talk);
+    const talk = conversation.remembered(this.view.talk, found.entries);
+    this.#show({ loaded: true, talk, ...(first && { older: found.more ? "more" : "none" }) });
+    return true;
+  }
+
+  /** Some roles may chat but not read the past, and an absent daemon is the connection's news. */
+  #complain(error: unknown): void {
+    if (!(error instanceof ApiError)) throw error;
+    if (![0, 401, 403].includes(error.status)) this.#show({ fault: { message: error.message, fix: error.fix } });
+  }
+
+  #linkChanged(link: Link): void {
+    if (link.name === "waiting" && link.code === TOO_BIG) this.#refuseLargest();
+    this.#show({ link });
+  }
+
+  /** The server hung up because a frame was too big: sent again, it would do so for ever. */
+  #refuseLargest(): void {
+    const weight = ({ frame }: { frame: Outgoing }) =>
+      (frame.attachments ?? []).reduce((sum, { data }) => sum + data.length, frame.content.length);
+    const [largest] = [...this.#outbox.values()].sort((one, other) => weight(other) - weight(one));
+    if (largest)
+      this.#refuse(largest.frame.id, { message: "Too large for the server", fix: "Send fewer or smaller files." });
+  }
+
+  #refuse(id: string, { message, fix }: Fault): void {
+    this.#kept.set(id, this.#outbox.get(id)?.uploads ?? []);
+    this.#become(conversation.refused(this.view.talk, id, message, fix));
+    this.#settle(id);
+  }
+
+  /** A newer server may say more; what this page does not know it need not show. */
+  #received(frame: Frame): void {
+    const { talk } = this.view;
+    const messageId = text(frame.messageId) ?? "";
+    if (frame.type === "ack") this.#acknowledged(frame);
+    else if (frame.type === "typing") this.#become(conversation.typing(talk));
+    else if (frame.type === "delta") {
+      const piece = text(frame.text) ?? "";
+      this.#become(conversation.streamed(talk, messageId, Number(frame.offset), piece, Date.now()));
+    } else if (frame.type === "status") {
+      this.#become(conversation.statusChanged(talk, messageId, text(frame.status) ?? "", text(frame.reason)));
+      this.#heard(messageId);
+    } else if (frame.type === "message") this.#delivered(frame);
+    else if (frame.type === "agent_moved") {
+      this.#note({ about: "moved", from: text(frame.from) ?? "", to: text(frame.to) ?? "" });
+    } else if (frame.type === "transfer_data") this.#ended(frame);
+    else if (frame.type === "clicked") this.#note({ about: "clicked", words: text(frame.text) ?? "" });
+    else if (frame.type === "error") this.#failed(frame);
+  }
+
+  #acknowledged(frame: Frame): void {
+    if (this.dictation.acknowledged(frame)) {
+      void this.#remember(); // what was said became a message, whose words only the server knows
+      return;
+    }
+    const id = text(frame.id) ?? "";
+    this.#become(conversation.acknowledged(this.view.talk, id, text(frame.messageId) ?? ""));
+    this.#settle(id);
+  }
+
+  #delivered(frame: Frame): void {
+    const before = this.view.talk;
+    const delivery = deliveryOf(frame);
+    this.#become(conversation.delivered(before, delivery));
+    if (this.view.talk === before) return;
+    this.hooks.onAnswer(this);
+    for (const answered of delivery.answers) this.#heard(answered);
+    const isOurs = (id: string) => this.#question(id) !== undefined;
+    if (delivery.replyTo === null || isOurs(delivery.replyTo)) return;
+    // The question is one of ours that is not acknowledged yet, or was written in another window or device.
+    this.#stale = true;
+    if (this.#outbox.size === 0) void this.#remember();
+  }
+
+  /** What was said in a voice message is known once its work has ended. */
+  #heard(messageId: string): void {
+    const entry = this.#question(messageId);
+    if (entry === undefined || !entry.voice || conversation.isOpen(entry.status) || entry.text !== "") return;
+    this.#stale = true;
+    if (this.#outbox.size === 0) void this.#remember();
+  }
+
+  #question(messageId: string): UserEntry | undefined {
+    return this.view.talk.entries.find(
+      (entry): entry is UserEntry => entry.kind === "user" && entry.messageId === messageId,
+    );
+  }
+
+  /** That a plain answer has come to its end is seen; how a plan or a talk with others ended is not. */
+  #ended(frame: Frame): void {
+    const graph = text(frame.graph) ?? "";
+    const how = text(frame.stopReason) ?? "";
+    if (graph !== "agent" || how === "blocked") this.#note({ about: "ended", graph, how }, text(frame.messageId) ?? "");
+  }
+
+  #note(note: conversation.Note, key: string = randomId()): void {
+    if (note.about === "clicked" && note.words === "") return;
+    this.#become(conversation.noted(this.view.talk, `note ${note.about} ${key}`, Date.now(), note));
+  }
+
+  #failed(frame: Frame): void {
+    const said = (frame.error ?? frame) as { message?: string; fix?: string };
+    const fault = { message: said.message ?? "", fix: said.fix ?? "" };
+    const id = text(frame.id) ?? "";
+    this.dictation.refused(frame);
+    if (this.#outbox.has(id)) this.#refuse(id, fault);
+    else this.#show({ fault });
+  }
+
+  #become(talk: Talk): void {
+    if (talk !== this.view.talk) this.#show({ talk });
+  }
+
+  /** What changes within one frame of the screen is drawn once. */
+  #show(change: Partial<View>): void {
+    this.view = { ...this.view, ...change };
+    if (this.#frame !== 0) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      for (const changed of this.#listeners) changed();
+    });
+  }
+}

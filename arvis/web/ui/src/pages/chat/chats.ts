@@ -1,0 +1,127 @@
+/**
+ * The conversations that are open in this window. They stay open while other pages are looked at, so that nothing unsent is lost and
+ * answers are counted.
+ */
+
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useSyncExternalStore } from "react";
+import { useLive } from "../../api/live";
+import type { Me } from "../../api/session";
+import { setUnread } from "../../frame/title";
+import { Chat } from "./chat";
+import { Desk } from "./desk";
+import type { Place } from "./past";
+
+export class Chats {
+  #chats = new Map<string, Chat>();
+  #desks = new Map<string, Desk>();
+  #shown = new Set<string>();
+  #listeners = new Set<() => void>();
+  unread: ReadonlyMap<string, number> = new Map();
+
+  constructor() {
+    addEventListener("beforeunload", (event) => {
+      // Text that never reached the server would be gone; the browser asks the person first.
+      if ([...this.#chats.values()].some((chat) => chat.hasUnsent)) event.preventDefault();
+    });
+    addEventListener("online", () => this.retry());
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) return;
+      for (const channel of this.#shown) this.#looked(channel);
+      this.retry();
+    });
+  }
+
+  at(place: Place): Chat {
+    const key = keyOf(place);
+    let chat = this.#chats.get(key);
+    if (chat === undefined) {
+      chat = new Chat(place, { onAnswer: (answered) => this.#came(answered.place.channel) });
+      this.#chats.set(key, chat);
+      void chat.open();
+    }
+    return chat;
+  }
+
+  desk(channel: string): Desk {
+    let desk = this.#desks.get(channel);
+    if (desk === undefined) {
+      desk = new Desk(channel);
+      this.#desks.set(channel, desk);
+    }
+    return desk;
+  }
+
+  /** Somebody looks at this conversation until the answer is called. */
+  show(channel: string): () => void {
+    this.#shown.add(channel);
+    this.#looked(channel);
+    return () => void this.#shown.delete(channel);
+  }
+
+  retry(): void {
+    for (const chat of this.#chats.values()) chat.retry();
+  }
+
+  subscribe = (changed: () => void): (() => void) => {
+    this.#listeners.add(changed);
+    return () => void this.#listeners.delete(changed);
+  };
+
+  /** An answer came; it is read at once when its conversation is on the screen and the page is seen. */
+  #came(channel: string): void {
+    if (this.#shown.has(channel) && !document.hidden) return;
+    this.#count(channel, (this.unread.get(channel) ?? 0) + 1);
+  }
+
+  #looked(channel: string): void {
+    if (!document.hidden) this.#count(channel, 0);
+  }
+
+  #count(channel: string, count: number): void {
+    if ((this.unread.get(channel) ?? 0) === count) return;
+    this.unread = new Map([...this.unread, [channel, count]]);
+    setUnread([...this.unread.values()].reduce((sum, some) => sum + some, 0));
+    for (const changed of this.#listeners) changed();
+  }
+}
+
+const keyOf = ({ channel, thread }: Place): string => `${channel}\n${thread}`;
+
+const halls = new WeakMap<QueryClient, Chats>();
+
+export function useChats(): Chats {
+  const client = useQueryClient();
+  let chats = halls.get(client);
+  if (chats === undefined) {
+    chats = new Chats();
+    halls.set(client, chats);
+  }
+  const { link } = useLive();
+  const ready = link.name === "ready";
+  useEffect(() => {
+    if (ready) halls.get(client)?.retry(); // the server is back: no need to wait for the next try
+  }, [ready, client]);
+  return chats;
+}
+
+export function useUnread(chats: Chats): ReadonlyMap<string, number> {
+  return useSyncExternalStore(chats.subscribe, () => chats.unread);
+}
+
+/** No agent in particular: the daemon's routing decides who answers. */
+export const ANYONE = "-";
+
+/** The address of these conversations, side by side. */
+export function addressOf(slugs: readonly string[]): string {
+  const [only] = slugs;
+  if (only === undefined || (slugs.length === 1 && only === ANYONE)) return "/chat";
+  return `/chat/${slugs.map(encodeURIComponent).join(",")}`;
+}
+
+/** Where this person talks with an agent. */
+export function placeOf(me: Me, agent: string): Place {
+  if (agent === ANYONE) return { channel: me.channelId, thread: "" };
+  const everywhere = me.role === "owner" || me.role === "operator";
+  return { channel: `dashboard-agent-${agent}`, thread: everywhere ? "" : me.userId };
+}

@@ -1,0 +1,342 @@
+/**
+ * What a conversation looks like, as values: each function takes a state and something that happened and returns the next state.
+ * Nothing here knows sockets or elements, and no state is ever changed in place: an entry that is the same object need not be
+ * drawn again.
+ */
+
+export type Status =
+  | "sending"
+  | "sent"
+  | "delayed"
+  | "working"
+  | "waiting"
+  | "answered"
+  | "failed"
+  | "dropped"
+  | "cancelled"
+  | "expired";
+
+/** A file as it is shown. `url` is of our own server or a blob of this page; `null`: but its name is known. */
+export type ShownFile = { name: string; size: number | null; contentType: string; url: string | null };
+
+export type Choice = { id: string; label: string };
+
+/** What a person wrote. `id` is our own until and after the server's `messageId`; `past`: the history brought it. */
+export type UserEntry = {
+  key: string;
+  kind: "user";
+  id: string | null;
+  messageId: string | null;
+  text: string;
+  files: ShownFile[];
+  at: number;
+  status: Status;
+  reason: string | null;
+  fix: string | null;
+  voice: boolean;
+  past: boolean;
+};
+
+/** What an agent said. A stream is one that is not `final`; `length` is what came of it, in code points. `aside` marks a notice
+ * on the way, which answers nothing. */
+export type AgentEntry = {
+  key: string;
+  kind: "agent";
+  messageId: string | null;
+  replyTo: string | null;
+  text: string;
+  length: number;
+  files: ShownFile[];
+  at: number;
+  agent: string | null;
+  final: boolean;
+  streaming: boolean;
+  aside: boolean;
+  buttons: Choice[];
+  past: boolean;
+};
+
+/** A quiet line: who has taken over, how a plan has ended, what a pressed button did. */
+export type Note =
+  | { about: "moved"; from: string; to: string }
+  | { about: "ended"; graph: string; how: string }
+  | { about: "clicked"; words: string };
+export type NoteEntry = { key: string; kind: "note"; at: number; note: Note; messageId: null };
+
+export type Entry = UserEntry | AgentEntry | NoteEntry;
+
+type Told = { status: Status; reason?: string | null };
+
+/** `early` holds what was said about messages before their acknowledgement named them (an answer may be that fast); `cut`: the
+ * oldest entries were let go. */
+export type Talk = {
+  entries: readonly Entry[];
+  lastSeq: number | null;
+  early: Readonly<Record<string, Told>>;
+  cut: boolean;
+};
+
+/** More than this is neither drawn nor kept; the oldest go first, but never one that is not sent yet. */
+export const MOST_ENTRIES = 5_000;
+
+const STATUS: Record<string, Status> = { accepted: "sent", queued: "sent", running: "working" };
+const OPEN: ReadonlySet<string> = new Set(["sent", "delayed", "working", "waiting"]);
+
+export const statusOf = (said: string): Status => STATUS[said] ?? (said as Status);
+export const isOpen = (status: string): boolean => OPEN.has(status);
+
+export const empty = (): Talk => ({ entries: [], lastSeq: null, early: {}, cut: false });
+
+/** Messages that the server has not acknowledged: to be sent again, with the same ids, in this order. */
+export const unsent = (talk: Talk): UserEntry[] =>
+  talk.entries.filter((entry): entry is UserEntry => entry.kind === "user" && entry.status === "sending");
+
+/** The oldest message that waits for its answer, or undefined when all is quiet. */
+export const firstOpen = (talk: Talk): UserEntry | undefined =>
+  talk.entries.find((entry): entry is UserEntry => entry.kind === "user" && OPEN.has(entry.status));
+
+export const isStreaming = (talk: Talk): boolean =>
+  talk.entries.some((entry) => entry.kind === "agent" && entry.streaming);
+
+/** The agent that spoke last, and so most likely speaks next: a stream does not say whose it is. */
+export function speaker(talk: Talk): string | null {
+  const last = talk.entries.findLast((entry) => entry.kind === "agent" && entry.agent !== null);
+  return last?.kind === "agent" ? last.agent : null;
+}
+
+export type Draft = { id: string; text: string; files: ShownFile[]; at: number; voice: boolean };
+
+/** The person wrote something. */
+export function written(talk: Talk, { id, text, files, at, voice }: Draft): Talk {
+  return added(talk, {
+    ...{ key: id, kind: "user", id, messageId: null, text, files, at, voice },
+    ...{ status: "sending", reason: null, fix: null, past: false },
+  });
+}
+
+/** The server has committed a message. */
+export function acknowledged(talk: Talk, id: string, messageId: string): Talk {
+  // After a reconnect the history may have brought the same message first: the one with our id stays.
+  const entries = talk.entries.filter(
+    (entry) => entry.kind !== "user" || entry.messageId !== messageId || entry.id === id,
+  );
+  const { [messageId]: told = { status: "sent" as Status }, ...early } = talk.early;
+  return user(
+    { ...talk, entries, early },
+    (entry) => entry.id === id,
+    (entry) => (entry.status === "sending" ? { messageId, ...told } : { messageId }),
+  );
+}
+
+/** The server will not take a message; `reason` and `fix` are its words. */
+export function refused(talk: Talk, id: string, reason: string, fix: string): Talk {
+  return user(
+    talk,
+    (entry) => entry.id === id,
+    () => ({ status: "failed", reason, fix }),
+  );
+}
+
+/** Take back a message that was refused, so that it can be written anew. */
+export function withdrawn(talk: Talk, id: string): Talk {
+  return { ...talk, entries: talk.entries.filter((entry) => entry.kind !== "user" || entry.id !== id) };
+}
+
+/** The agent begins: the oldest message that waits is the one. */
+export function typing(talk: Talk): Talk {
+  const first = firstOpen(talk);
+  return user(
+    talk,
+    (entry) => entry === first && entry.status !== "waiting",
+    () => ({ status: "working" }),
+  );
+}
+
+/** The server names the status of a message. It may come after the delivery, so it never reopens an answered one. */
+export function statusChanged(talk: Talk, messageId: string, status: string, reason: string | null): Talk {
+  // Only a message that goes back into the queue has a reason to be there.
+  const next = status === "queued" && reason ? "delayed" : statusOf(status);
+  const told = user(
+    heardEarly(talk, [messageId], { status: next, reason }),
+    (entry) => entry.messageId === messageId && !(entry.status === "answered" && OPEN.has(next)),
+    (entry) => ({ status: next, reason: reason ?? entry.reason }),
+  );
+  if (OPEN.has(next)) return told;
+  return agent(
+    told,
+    (entry) => entry.streaming && entry.replyTo === messageId,
+    () => ({ streaming: false }),
+  );
+}
+
+/** A piece of an answer on its way. `offset` counts characters as the server does: code points, not UTF-16 units. */
+export function streamed(talk: Talk, messageId: string, offset: number, text: string, at: number): Talk {
+  const working = user(
+    talk,
+    (entry) => entry.messageId === messageId && OPEN.has(entry.status) && entry.status !== "working",
+    () => ({ status: "working" }),
+  );
+  const known = talk.entries.find(
+    (entry): entry is AgentEntry => entry.kind === "agent" && entry.replyTo === messageId && !entry.aside,
+  );
+  if (known?.final) return working;
+  if (known)
+    return agent(
+      working,
+      (entry) => entry === known,
+      () => grown(known, offset, text),
+    );
+  // The beginning went by while we were away: better silence than half a sentence, the final message is whole.
+  if (offset > 0) return working;
+  const begun: AgentEntry = {
+    ...{ key: `stream ${messageId}`, kind: "agent", messageId: null, replyTo: messageId, agent: speaker(talk), at },
+    ...{ final: false, text: "", length: 0, streaming: true, aside: false, buttons: [], files: [], past: false },
+  };
+  return added(working, { ...begun, ...grown(begun, 0, text) });
+}
+
+function grown({ text: before, length }: AgentEntry, offset: number, text: string): Partial<AgentEntry> {
+  if (offset > length) return {};
+  const kept = offset === length ? before : Array.from(before).slice(0, offset).join("");
+  return { text: kept + text, length: offset + Array.from(text).length, streaming: true };
+}
+
+/** A delivery as the socket tells of it. */
+export type Delivery = {
+  seq: number;
+  messageId: string;
+  replyTo: string | null;
+  answers: string[];
+  content: string;
+  at: number;
+  agent: string | null;
+  buttons: Choice[];
+  files: ShownFile[];
+};
+
+/** A delivery: the whole and final text, which takes the place of its stream. Each `seq` counts once. */
+export function delivered(talk: Talk, frame: Delivery): Talk {
+  if (talk.lastSeq !== null && frame.seq <= talk.lastSeq) return talk;
+  const seen = { ...talk, lastSeq: frame.seq };
+  // A seq is above `lastSeq` and the text is here all the same when the history was faster than the delivery.
+  if (seen.entries.some((entry) => entry.kind === "agent" && entry.past && entry.messageId === frame.messageId)) {
+    return seen;
+  }
+  const { answers } = frame;
+  const entry: AgentEntry = {
+    ...{ key: `seq ${frame.seq}`, kind: "agent", messageId: frame.messageId, replyTo: frame.replyTo, final: true },
+    ...{ text: frame.content, length: 0, at: frame.at, agent: frame.agent, streaming: false, past: false },
+    ...{ buttons: frame.buttons, files: frame.files, aside: answers.length === 0 },
+  };
+  const early = answers.filter((id) => OPEN.has(talk.early[id]?.status ?? "sent"));
+  const settled = user(
+    heardEarly(seen, early, { status: "answered" }),
+    (item) => item.messageId !== null && answers.includes(item.messageId) && OPEN.has(item.status),
+    () => ({ status: "answered" }),
+  );
+  const stream = settled.entries.find(
+    (item) => item.kind === "agent" && !item.final && item.replyTo !== null && answers.includes(item.replyTo),
+  );
+  // The key of the stream stays, so that the answer is completed where it stands and nothing jumps.
+  if (stream === undefined) return added(settled, entry);
+  return agent(
+    settled,
+    (item) => item === stream,
+    () => ({ ...entry, key: stream.key }),
+  );
+}
+
+/** A quiet line at the end. */
+export function noted(talk: Talk, key: string, at: number, note: Note): Talk {
+  if (talk.entries.some((entry) => entry.key === key)) return talk;
+  return added(talk, { key, kind: "note", at, note, messageId: null });
+}
+
+/** Weave in the stored past (oldest first): what is known stays where it is, the rest takes its place before it. */
+export function remembered(talk: Talk, past: readonly (UserEntry | AgentEntry)[]): Talk {
+  const told = new Set<string | null>();
+  for (const item of past) {
+    if (item.kind === "agent" && !item.aside) told.add(item.replyTo);
+    if (item.kind === "user" && !OPEN.has(item.status)) told.add(item.messageId);
+  }
+  const entries = talk.entries.filter((entry) => entry.kind !== "agent" || entry.final || !told.has(entry.replyTo));
+  const places = new Map<string, number>();
+  const key = (entry: Entry) => `${entry.kind} ${entry.messageId}`;
+  const woven: Entry[] = [];
+  for (const [index, entry] of entries.entries()) if (entry.messageId !== null) places.set(key(entry), index);
+  let next = 0;
+  for (const item of past) {
+    const known = places.get(key(item));
+    if (known === undefined) woven.push(item);
+    else {
+      while (next <= known) {
+        const entry = entries[next];
+        if (entry !== undefined) woven.push(next === known ? met(entry, item) : entry);
+        next += 1;
+      }
+      if (known < next - 1) replace(woven, entries[known], item);
+    }
+  }
+  return { ...talk, entries: [...woven, ...entries.slice(next)] };
+}
+
+/** What was woven in already, met once more. */
+function replace(woven: Entry[], known: Entry | undefined, item: UserEntry | AgentEntry): void {
+  const place = known === undefined ? -1 : woven.indexOf(known);
+  if (place >= 0 && known !== undefined) woven[place] = met(known, item);
+}
+
+/** An entry that is shown and stored: the store knows how it ended, and what was heard in a voice message. */
+function met(entry: Entry, item: UserEntry | AgentEntry): Entry {
+  if (entry.kind !== "user" || item.kind !== "user" || OPEN.has(item.status)) return entry;
+  const files = item.files.some((file) => file.url !== null) ? item.files : entry.files;
+  const same = entry.status === item.status && entry.text === item.text && files === entry.files;
+  if (same) return entry;
+  return { ...entry, status: item.status, reason: item.reason ?? entry.reason, text: item.text || entry.text, files };
+}
+
+/** Keep what is said about messages that nobody here has heard of, as long as one of ours has no id yet. */
+function heardEarly(talk: Talk, messageIds: readonly string[], told: Told): Talk {
+  if (unsent(talk).length === 0) return Object.keys(talk.early).length === 0 ? talk : { ...talk, early: {} };
+  const known = new Set(talk.entries.filter((entry) => entry.kind === "user").map((entry) => entry.messageId));
+  const strange = messageIds.filter((messageId) => !known.has(messageId));
+  return { ...talk, early: { ...talk.early, ...Object.fromEntries(strange.map((id) => [id, told])) } };
+}
+
+const added = (talk: Talk, entry: Entry): Talk => bounded({ ...talk, entries: [...talk.entries, entry] });
+
+function user(
+  talk: Talk,
+  matches: (entry: UserEntry) => boolean,
+  change: (entry: UserEntry) => Partial<UserEntry>,
+): Talk {
+  return changed(talk, (entry) => (entry.kind === "user" && matches(entry) ? { ...entry, ...change(entry) } : entry));
+}
+
+function agent(
+  talk: Talk,
+  matches: (entry: AgentEntry) => boolean,
+  change: (entry: AgentEntry) => Partial<AgentEntry>,
+): Talk {
+  return changed(talk, (entry) => (entry.kind === "agent" && matches(entry) ? { ...entry, ...change(entry) } : entry));
+}
+
+/** The same state when no entry has changed, so that nothing is drawn for it. */
+function changed(talk: Talk, next: (entry: Entry) => Entry): Talk {
+  let touched = false;
+  const entries = talk.entries.map((entry) => {
+    const after = next(entry);
+    touched ||= after !== entry;
+    return after;
+  });
+  return touched ? { ...talk, entries } : talk;
+}
+
+function bounded(talk: Talk): Talk {
+  const surplus = talk.entries.length - MOST_ENTRIES;
+  if (surplus <= 0) return talk;
+  const gone = new Set(
+    talk.entries.filter((entry) => entry.kind !== "user" || entry.status !== "sending").slice(0, surplus),
+  );
+  return { ...talk, entries: talk.entries.filter((entry) => !gone.has(entry)), cut: true };
+}

@@ -1,0 +1,55 @@
+/** Open questions of a conversation: which message shows one, and which are asked beside. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
+import { useApi } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import type { Chat, View } from "./chat";
+import type { AgentEntry, Choice } from "./conversation";
+
+export type Wait = Item<"GET /api/waits">;
+
+const BUTTON = /^wait\.([^.]+)\./;
+
+export const isWaitButton = ({ id }: Choice): boolean => BUTTON.test(id);
+
+/** The question that a message shows, or `null`. */
+export function waitOf(entry: AgentEntry): string | null {
+  for (const { id } of entry.buttons) {
+    const found = BUTTON.exec(id)?.[1];
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+type Questions = {
+  /** Whether the list was to be had. */
+  known: boolean;
+  byId: ReadonlyMap<string, Wait>;
+  /** Asked here, by no message that is shown. */
+  elsewhere: readonly Wait[];
+};
+
+export function useQuestions(chat: Chat, { talk }: View): Questions {
+  const client = useQueryClient();
+  const found = useApi("GET /api/waits", { query: { open: true } });
+  // Who is told of no changes sees by the messages that something is asked, or is no more.
+  const signs = useMemo(() => {
+    const asked = talk.entries.flatMap((entry) => (entry.kind === "agent" ? (waitOf(entry) ?? []) : []));
+    const waiting = talk.entries.filter((entry) => entry.kind === "user" && entry.status === "waiting").length;
+    return `${asked.join(",")} ${waiting}`;
+  }, [talk.entries]);
+  useEffect(() => {
+    if (signs !== " 0") void client.invalidateQueries({ queryKey: ["waits"] });
+  }, [signs, client]);
+  return useMemo(() => {
+    const open = (found.data?.items ?? []).filter((wait) => wait.kind !== "user");
+    const shown = new Set(talk.entries.map((entry) => (entry.kind === "agent" ? waitOf(entry) : null)));
+    const isHere = (wait: Wait) => wait.conversationId !== null && chat.holds(wait.conversationId);
+    return {
+      known: found.data !== undefined && !found.isFetching,
+      byId: new Map(open.map((wait) => [wait.id, wait])),
+      elsewhere: open.filter((wait) => !shown.has(wait.id) && isHere(wait)),
+    };
+  }, [found.data, found.isFetching, talk.entries, chat]);
+}

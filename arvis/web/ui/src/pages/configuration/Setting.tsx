@@ -1,0 +1,122 @@
+import { useState } from "react";
+import type { Item } from "../../api/types";
+import { Button } from "../../parts/button";
+import { Check, Choice, Field } from "../../parts/field";
+import { Foreign, Status } from "../../parts/show";
+import { sentences } from "../../words/format";
+import styles from "./configuration.module.css";
+import { texts } from "./texts";
+
+export type SettingEntry = Item<"GET /api/settings">;
+
+type Props = {
+  row: SettingEntry;
+  /** The value that it shall have; undefined: none yet. */
+  change: unknown;
+  disabled: boolean;
+  onChange: (value: unknown) => void;
+};
+
+export function Setting({ row, change, disabled, onChange }: Props) {
+  const fixed = disabled || !row.changeable;
+  return (
+    <div className={change === undefined ? styles.row : styles.changed}>
+      <div className={styles.value}>
+        {fixed ? <Shown row={row} /> : <Control row={row} change={change} disabled={disabled} onChange={onChange} />}
+        <p className="muted">{row.description}</p>
+        {row.problem && <p className={styles.problem}>{row.problem}</p>}
+      </div>
+      <div className={styles.source}>
+        <Status tone={row.source === "default" ? "plain" : "accent"}>{texts.sources[row.source]}</Status>
+        {row.place && <Foreign text={row.place} className="muted" />}
+        {!row.changeable && row.reason && <span className="muted">{row.reason}</span>}
+        {row.pending && <span>{texts.pending(written(row.next))}</span>}
+        {!fixed && !row.atOnce && <span className="muted">{texts.atStart}</span>}
+        {!fixed && row.source === "product" && (
+          <Button kind="quiet" onClick={() => onChange(null)}>
+            {texts.reset}
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Shown({ row }: { row: SettingEntry }) {
+  return (
+    <p>
+      <strong>{row.key}</strong> <Foreign text={written(row.value)} />
+    </p>
+  );
+}
+
+/** What a value looks like in a field; `null` stands for none. */
+function written(value: unknown): string {
+  if (value === null || value === undefined) return texts.none;
+  if (Array.isArray(value)) return value.join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+function Control({ row, change, onChange }: Props) {
+  const [text, setText] = useState(row.value === null ? "" : written(row.value));
+  if (row.kind === "boolean") {
+    const checked = change === undefined ? row.value === true : change === true;
+    return (
+      <Check
+        label={row.key}
+        checked={checked}
+        onChange={(value) => onChange(value === row.value ? undefined : value)}
+      />
+    );
+  }
+  if (row.kind === "choice") {
+    return (
+      <Field label={row.key}>
+        <Choice
+          value={String(change ?? row.value ?? "")}
+          options={row.choices.map((one) => [one, one] as const)}
+          onChange={(value) => onChange(value === row.value ? undefined : value)}
+        />
+      </Field>
+    );
+  }
+  const typed = (value: string) => {
+    setText(value);
+    onChange(value === (row.value === null ? "" : written(row.value)) ? undefined : read(row, value));
+  };
+  const numeric = row.kind === "integer" || row.kind === "number";
+  const bounds = [row.minimum !== null && texts.least(row.minimum), row.maximum !== null && texts.most(row.maximum)];
+  return (
+    <Field
+      label={row.key}
+      hint={sentences(...bounds.map((one) => one || null), row.nullable ? texts.emptyIsNone : null)}
+    >
+      <input
+        type={numeric ? "number" : "text"}
+        step={row.kind === "number" ? "any" : undefined}
+        value={text}
+        placeholder={row.nullable ? texts.none : undefined}
+        onChange={(event) => typed(event.target.value)}
+      />
+    </Field>
+  );
+}
+
+/** What a typed text means to the API; what cannot be read goes as it is, and the API says what is wrong. */
+function read(row: SettingEntry, text: string): unknown {
+  if (text === "" && row.nullable) return null;
+  if (row.kind === "integer" || row.kind === "number") return Number(text);
+  if (row.kind === "list")
+    return text
+      .split(",")
+      .map((one) => one.trim())
+      .filter(Boolean);
+  if (row.kind === "mapping") {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+  return text;
+}

@@ -1,0 +1,133 @@
+import { Pencil, RotateCcw } from "lucide-react";
+import { useState } from "react";
+import { Redirect } from "wouter";
+import { useApi, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Answer } from "../../api/types";
+import { useKey } from "../../frame/Keys";
+import { Button, ButtonLink } from "../../parts/button";
+import { Markdown } from "../../parts/markdown";
+import { Sheet } from "../../parts/page";
+import { Code } from "../../parts/show";
+import { Empty, Loaded, Skeleton } from "../../parts/states";
+import { stepsOf } from "../../parts/steps";
+import { Summary, Timeline } from "../../parts/timeline";
+import { reveal } from "../../words/format";
+import { EditRetry } from "../queue/EditRetry";
+import { mayEdit } from "../queue/job";
+import { MessageFacts } from "./MessageFacts";
+import styles from "./messages.module.css";
+import { texts } from "./texts";
+
+type Detail = Answer<"GET /api/messages/{message}">;
+
+const NOT_FOUND = 404;
+const LONGEST_TITLE = 80;
+
+/** One message: why it was answered or not, step by step, and its reply. */
+export function MessageSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const message = useApi("GET /api/messages/{message}", { path: { message: id } });
+  const [editing, setEditing] = useState(false);
+  const mayAct = useMay("operator");
+  if (message.error?.status === NOT_FOUND) {
+    return (
+      <Sheet title={texts.gone} onClose={onClose}>
+        <Elsewhere id={id} />
+      </Sheet>
+    );
+  }
+  const { data } = message;
+  return (
+    <Sheet
+      title={data === undefined ? "" : reveal(data.content.slice(0, LONGEST_TITLE)) || texts.nothing}
+      onClose={onClose}
+      actions={data && <Actions message={data} mayAct={mayAct} onEdit={() => setEditing(true)} />}
+    >
+      <Loaded of={message}>
+        {(shown) => (
+          <>
+            {editing && shown.job && (
+              <EditRetry
+                job={shown.job.id}
+                content={shown.content}
+                onCancel={() => setEditing(false)}
+                onDone={() => {
+                  setEditing(false);
+                  void message.refetch();
+                }}
+              />
+            )}
+            <Summary>{reveal(shown.explanation)}</Summary>
+            <MessageFacts message={shown} />
+            <h3>{texts.content}</h3>
+            <p className={styles.said}>{shown.content === "" ? texts.nothing : reveal(shown.content)}</p>
+            <h3>{texts.timeline}</h3>
+            <Timeline steps={stepsOf(shown.steps)} />
+            {shown.reply !== null && (
+              <>
+                <h3>{shown.status === "answered" ? texts.reply : texts.notice}</h3>
+                <div className={styles.reply}>
+                  <Markdown text={shown.reply} />
+                </div>
+              </>
+            )}
+            <details className={styles.raw}>
+              <summary>{texts.raw}</summary>
+              <Code value={shown} label={texts.raw} />
+            </details>
+          </>
+        )}
+      </Loaded>
+    </Sheet>
+  );
+}
+
+function Actions({ message, mayAct, onEdit }: { message: Detail; mayAct: boolean; onEdit: () => void }) {
+  const retry = useSend("POST /api/messages/{message}/retry", { done: texts.retried });
+  const again = () => retry.mutate({ path: { message: message.messageId } });
+  const mayRetry = mayAct && message.status === "failed" && message.job !== null;
+  useKey("r", mayRetry && !retry.isPending ? again : null);
+  return (
+    <>
+      {mayRetry && (
+        <Button
+          kind="primary"
+          icon={<RotateCcw aria-hidden />}
+          aria-keyshortcuts="r"
+          busy={retry.isPending}
+          onClick={again}
+        >
+          {texts.retry}
+        </Button>
+      )}
+      {mayAct && message.job !== null && mayEdit(message.job) && (
+        <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
+          {texts.edit}
+        </Button>
+      )}
+      {message.status === "waiting" && message.job?.executionId && <Decide execution={message.job.executionId} />}
+      {message.agent && <ButtonLink href={`/chat/${message.agent}`}>{texts.chat}</ButtonLink>}
+    </>
+  );
+}
+
+/** The way to the question that a message waits for. */
+function Decide({ execution }: { execution: string }) {
+  const found = useApi("GET /api/executions/{execution}", { path: { execution } });
+  const wait = found.data?.waits.find((one) => one.open);
+  return wait ? (
+    <ButtonLink kind="primary" href={`/approvals/${wait.id}`}>
+      {texts.decide}
+    </ButtonLink>
+  ) : null;
+}
+
+/** An id that is no message's may be that of a job or a run: whoever looks one up need not know which. */
+function Elsewhere({ id }: { id: string }) {
+  const job = useApi("GET /api/jobs/{job}", { path: { job: id } });
+  const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
+  if (job.data) return <Redirect to={`/queue/${id}`} replace />;
+  if (run.data) return <Redirect to={`/runs/${id}`} replace />;
+  if (job.isPending || run.isPending) return <Skeleton />;
+  return <Empty title={texts.gone}>{texts.goneWords}</Empty>;
+}

@@ -1,0 +1,65 @@
+import { RotateCcw } from "lucide-react";
+import { useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Foreign, Time } from "../../parts/show";
+import { reasonInWords } from "../../parts/steps";
+import type { Column } from "../../parts/table";
+import { type Message, MessageState } from "./message";
+import { texts } from "./texts";
+
+/** What a row tells; with `mayAct` each failed one carries its way out. `narrow`: a detail stands beside the list. */
+export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
+  const more: Column<Message>[] = [
+    {
+      name: texts.agent,
+      width: "minmax(72px, 1fr)",
+      show: (one) => (one.agent ? <Foreign text={one.agent} /> : <span className="muted">–</span>),
+    },
+    { name: texts.person, width: "minmax(72px, 1fr)", show: (one) => <From message={one} /> },
+    { name: texts.when, width: "116px", show: (one) => <Time at={one.createdAt} /> },
+  ];
+  return [
+    { name: texts.status, width: "136px", show: (one) => <MessageState status={one.status} /> },
+    { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <Foreign text={one.preview} /> },
+    { name: texts.why, width: "minmax(110px, 2fr)", show: whyOf },
+    ...(narrow ? [] : more),
+    ...(mayAct
+      ? [
+          {
+            name: texts.action,
+            width: "88px",
+            show: (one: Message) => one.status === "failed" && <Retry message={one} />,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Only what went wrong is explained in the list; why somebody was asked is in the detail. */
+function whyOf({ status, reason }: Message) {
+  return reason !== null && WRONG.has(status) ? <Foreign text={reasonInWords(reason)} /> : null;
+}
+
+const WRONG = new Set(["failed", "dropped", "cancelled", "expired"]);
+
+function From({ message }: { message: Message }) {
+  return (
+    <span title={message.platform}>
+      <Foreign text={message.userName} /> <Foreign text={message.platform} className="muted" />
+    </span>
+  );
+}
+
+function Retry({ message }: { message: Message }) {
+  const retry = useSend("POST /api/messages/{message}/retry", { done: texts.retried });
+  return (
+    <Button
+      kind="quiet"
+      icon={<RotateCcw aria-hidden />}
+      busy={retry.isPending}
+      onClick={() => retry.mutate({ path: { message: message.id } })}
+    >
+      {texts.retry}
+    </Button>
+  );
+}

@@ -1,0 +1,62 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import type { Answer } from "../../api/types";
+import { Facts, Foreign, Money, Time } from "../../parts/show";
+import { count, sentences } from "../../words/format";
+import { conversationOf, JobState, waitsForTime } from "./job";
+import { texts } from "./texts";
+
+type Job = Answer<"GET /api/jobs/{job}">;
+type Story = Answer<"GET /api/jobs/{job}/timeline">;
+
+const LOOK = 200;
+
+/** What is known of a job, with the ways to what it belongs to. */
+export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
+  const conversation = conversationOf(job);
+  const facts: [string, ReactNode][] = [
+    [texts.status, <JobState key="status" status={job.status} />],
+    [texts.kind, texts.kinds[job.kind]],
+    [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
+    [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
+    [texts.agent, job.agent && <To href={`/agents/${job.agent}`} words={job.agent} />],
+    [texts.from, job.person && <Foreign text={job.person} />],
+    [texts.place, job.platform && <Foreign text={[job.platform, job.connector, job.channelId].join(" · ")} />],
+    [texts.message, job.messageId && <To href={`/messages/${job.messageId}`} words={job.messageId} />],
+    [texts.run, job.executionId && <To href={`/runs/${job.executionId}`} words={job.executionId} />],
+    [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
+    [texts.mergedInto, job.mergedInto && <To href={`/queue/${job.mergedInto}`} words={job.mergedInto} />],
+    [texts.lane, <To key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`} words={job.lane} />],
+    [texts.priority, texts.priorityOf(count(job.priority))],
+    [texts.attempts, count(job.attempts)],
+    [texts.crashes, job.crashes > 0 && count(job.crashes)],
+    [texts.made, <Time key="made" at={job.createdAt} />],
+    [texts.begun, job.startedAt !== null && <Time at={job.startedAt} />],
+    [texts.ended, job.finishedAt !== null && <Time at={job.finishedAt} />],
+    [texts.tokens, story && story.inputTokens + story.outputTokens > 0 && tokensOf(story)],
+    [texts.cost, story && story.costUsd > 0 && <Money usd={story.costUsd} />],
+  ];
+  return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
+}
+
+function tokensOf(story: Story): string {
+  return texts.tokensOf(count(story.inputTokens), count(story.outputTokens));
+}
+
+function To({ href, words }: { href: string; words: string }) {
+  return (
+    <Link href={href}>
+      <Foreign text={words} />
+    </Link>
+  );
+}
+
+/** How many go before it: inside a lane jobs run one after the other. */
+function PlaceInLane({ job }: { job: Job }) {
+  const lane = useApi("GET /api/jobs", { query: { lane: job.lane, status: "pending,running", limit: LOOK } });
+  if (lane.data === undefined) return null;
+  const before = lane.data.items.filter((one) => one.position < job.position).length;
+  if (before === 0) return sentences(texts.first);
+  return lane.data.nextCursor === null ? texts.after(count(before)) : texts.afterMany(count(before));
+}

@@ -1,0 +1,72 @@
+import { RotateCcw } from "lucide-react";
+import { useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Foreign, Time } from "../../parts/show";
+import { reasonInWords } from "../../parts/steps";
+import type { Column } from "../../parts/table";
+import { type Job, JobState, mayRetry, waitsForTime } from "./job";
+import styles from "./queue.module.css";
+import { texts } from "./texts";
+
+/** What a row tells; with `mayAct` each failed one carries its way out. `narrow`: a detail stands beside the list. */
+export function columns(mayAct: boolean, narrow: boolean): Column<Job>[] {
+  const more: Column<Job>[] = [
+    {
+      name: texts.agent,
+      width: "minmax(72px, 1fr)",
+      show: (job) => (job.agent ? <Foreign text={job.agent} /> : <span className="muted">–</span>),
+    },
+    {
+      name: texts.from,
+      width: "minmax(72px, 1fr)",
+      show: (job) => <Foreign text={job.person ?? job.platform ?? "–"} className="muted" />,
+    },
+    { name: texts.when, width: "116px", show: (job) => <Time at={job.createdAt} /> },
+  ];
+  return [
+    { name: texts.status, width: "96px", show: (job) => <JobState status={job.status} /> },
+    { name: texts.what, width: "minmax(160px, 3fr)", show: (job) => <What job={job} /> },
+    { name: texts.why, width: "minmax(110px, 2fr)", show: (job) => whyOf(job) },
+    ...(narrow ? [] : more),
+    ...(mayAct
+      ? [{ name: texts.action, width: "88px", show: (job: Job) => mayRetry(job) && <Retry job={job} /> }]
+      : []),
+  ];
+}
+
+function What({ job }: { job: Job }) {
+  return (
+    <span title={texts.kinds[job.kind]}>
+      <span className={styles.kind}>{texts.kinds[job.kind]}</span>
+      <Foreign text={job.about} />
+    </span>
+  );
+}
+
+/** Why it waits or was not done; what goes well needs no reason. */
+function whyOf(job: Job) {
+  const words = job.reason ? reasonInWords(job.reason) : "";
+  if (waitsForTime(job)) {
+    return (
+      <span>
+        {words} {texts.tries} <Time at={job.runAt} />
+      </span>
+    );
+  }
+  if (job.status === "done" || job.status === "running") return null;
+  return words || job.error ? <Foreign text={words || job.error || ""} /> : null;
+}
+
+function Retry({ job }: { job: Job }) {
+  const retry = useSend("POST /api/jobs/{job}/retry", { done: texts.retried });
+  return (
+    <Button
+      kind="quiet"
+      icon={<RotateCcw aria-hidden />}
+      busy={retry.isPending}
+      onClick={() => retry.mutate({ path: { job: job.id }, body: {} })}
+    >
+      {texts.retry}
+    </Button>
+  );
+}

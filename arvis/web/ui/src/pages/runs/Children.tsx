@@ -1,0 +1,49 @@
+import { useState } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import { Foreign } from "../../parts/show";
+import { Loaded } from "../../parts/states";
+import { graphInWords, type Run, RunState, took } from "./run";
+import styles from "./runs.module.css";
+import { texts } from "./texts";
+
+/** What a run called; each shows what it called in turn, once it is opened. */
+export function Children({
+  of,
+}: {
+  of: readonly Pick<Run, "id" | "graph" | "status" | "agent" | "createdAt" | "updatedAt">[];
+}) {
+  return (
+    <ul className={styles.list}>
+      {of.map((child) => (
+        <li key={child.id}>
+          <div className={styles.child}>
+            <Link href={`/runs/${child.id}`}>
+              {graphInWords(child.graph)} · <Foreign text={child.agent ?? texts.nobody} />
+            </Link>
+            <RunState status={child.status} />
+            <span className="muted">{took(child)}</span>
+          </div>
+          <Grandchildren id={child.id} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Grandchildren({ id }: { id: string }) {
+  const [open, setOpen] = useState(false);
+  const run = useApi("GET /api/executions/{execution}", open ? { path: { execution: id } } : null);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="muted">{texts.showChildren}</summary>
+      {open && (
+        <Loaded of={run}>
+          {(data) =>
+            data.children.length === 0 ? <p className="muted">{texts.noChildren}</p> : <Children of={data.children} />
+          }
+        </Loaded>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,154 @@
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useApi, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button, ButtonLink } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Markdown } from "../../parts/markdown";
+import { Sheet } from "../../parts/page";
+import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { stepsOf } from "../../parts/steps";
+import { Summary, Timeline } from "../../parts/timeline";
+import { count } from "../../words/format";
+import { Children } from "./Children";
+import { graphInWords, isLive, type RunDetail, RunState, Source, summaryOf, took } from "./run";
+import styles from "./runs.module.css";
+import { texts } from "./texts";
+
+const NOT_FOUND = 404;
+const PERSONAL = ["approval", "review", "user"];
+
+/** One pass through a graph: how it stands, the way it took, what it asked and called. */
+export function RunSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const run = useApi("GET /api/executions/{execution}", { path: { execution: id } });
+  const { data } = run;
+  return (
+    <Sheet
+      title={data === undefined ? "" : texts.sheet(graphInWords(data.graph), data.agent ?? texts.nobody)}
+      onClose={onClose}
+      actions={data && <Actions run={data} />}
+    >
+      {run.error?.status === NOT_FOUND ? (
+        <Empty title={texts.gone}>{texts.goneWords}</Empty>
+      ) : (
+        <Loaded of={run}>{(shown) => <Body run={shown} />}</Loaded>
+      )}
+    </Sheet>
+  );
+}
+
+function Body({ run }: { run: RunDetail }) {
+  const questions = run.waits.filter((wait) => wait.kind !== "child");
+  return (
+    <>
+      <Summary>{summaryOf(run)}</Summary>
+      <RunFacts run={run} />
+      {questions.length > 0 && (
+        <>
+          <h3>{texts.waits}</h3>
+          <ul className={styles.list}>
+            {questions.map((wait) => (
+              <li key={wait.id}>
+                <Question wait={wait} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {run.children.length > 0 && (
+        <>
+          <h3>{texts.children}</h3>
+          <Children of={run.children} />
+        </>
+      )}
+      <h3>{texts.way}</h3>
+      {run.steps.length === 0 ? <p className="muted">{texts.noWay}</p> : <Timeline steps={stepsOf(run.steps)} />}
+      {run.outcome !== "" && (
+        <>
+          <h3>{texts.outcome}</h3>
+          <Outcome text={run.outcome} />
+        </>
+      )}
+      <details className={styles.raw}>
+        <summary>{texts.raw}</summary>
+        <Code value={run} label={texts.raw} />
+      </details>
+    </>
+  );
+}
+
+function Actions({ run }: { run: RunDetail }) {
+  const ask = useAsk();
+  const mayAct = useMay("operator");
+  const cancel = useSend("POST /api/executions/{execution}/cancel", { done: texts.cancelled });
+  const question = run.waits.find((wait) => wait.open && PERSONAL.includes(wait.kind));
+  const end = async () => {
+    const { askCancel: title, askCancelWords: words, cancel: yes } = texts;
+    if (await ask({ title, words, yes, danger: true })) cancel.mutate({ path: { execution: run.id } });
+  };
+  return (
+    <>
+      {question && (
+        <ButtonLink kind="primary" href={`/approvals/${question.id}`}>
+          {texts.decide}
+        </ButtonLink>
+      )}
+      {mayAct && isLive(run) && (
+        <Button kind="danger" icon={<X aria-hidden />} busy={cancel.isPending} onClick={() => void end()}>
+          {texts.cancel}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function RunFacts({ run }: { run: RunDetail }) {
+  const { agent, conversationId: conversation } = run;
+  const facts: [string, ReactNode][] = [
+    [texts.status, <RunState key="status" status={run.status} />],
+    [texts.agent, agent && <To href={`/agents/${agent}`} words={agent} />],
+    [texts.source, <Source key="source" source={run.source} />],
+    [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
+    [texts.began, <Time key="began" at={run.createdAt} />],
+    [texts.took, took(run)],
+    [texts.tokens, run.inputTokens + run.outputTokens > 0 && tokensOf(run)],
+    [texts.cost, run.costUsd > 0 && <Money usd={run.costUsd} />],
+  ];
+  return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
+}
+
+const tokensOf = (run: RunDetail): string => texts.tokensOf(count(run.inputTokens), count(run.outputTokens));
+
+function Question({ wait }: { wait: RunDetail["waits"][number] }) {
+  const kind = (texts.kinds as Record<string, string>)[wait.kind] ?? wait.kind;
+  const prompt = <Foreign text={wait.prompt.split("\n")[0] ?? ""} />;
+  return (
+    <>
+      <span className="muted">
+        {kind} · {wait.open ? texts.open : texts.answered}
+      </span>{" "}
+      {PERSONAL.includes(wait.kind) ? <Link href={`/approvals/${wait.id}`}>{prompt}</Link> : prompt}
+    </>
+  );
+}
+
+/** The words that came of it; a result without any is shown as it is. */
+function Outcome({ text }: { text: string }) {
+  try {
+    const { content } = JSON.parse(text) as { content?: unknown };
+    if (typeof content === "string" && content !== "") return <Markdown text={content} />;
+  } catch {
+    // Cut off, or no JSON at all.
+  }
+  return <Code value={text} label={texts.outcome} />;
+}
+
+function To({ href, words }: { href: string; words: string }) {
+  return (
+    <Link href={href}>
+      <Foreign text={words} />
+    </Link>
+  );
+}

@@ -1,0 +1,93 @@
+import { useList } from "../../api/hooks";
+import { ButtonLink } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
+import { Choice } from "../../parts/field";
+import { Chips, Page, useFilter } from "../../parts/page";
+import { Foreign, Time } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { count, reveal } from "../../words/format";
+import { RunSheet } from "./RunSheet";
+import { graphInWords, type Run, RunState, type RunStatus, Source, STATUSES, took } from "./run";
+import { texts } from "./texts";
+
+const FIRST: Column<Run>[] = [
+  { name: texts.status, width: "96px", show: (run) => <RunState status={run.status} /> },
+  { name: texts.graph, width: "minmax(120px, 2fr)", show: (run) => graphInWords(run.graph) },
+  {
+    name: texts.agent,
+    width: "minmax(80px, 1fr)",
+    show: (run) => (run.agent ? <Foreign text={run.agent} /> : <span className="muted">–</span>),
+  },
+];
+const WHERE: Column<Run> = {
+  name: texts.where,
+  width: "minmax(110px, 2fr)",
+  show: (run) => (run.error || run.statusNote) && <Foreign text={run.error ?? run.statusNote} />,
+};
+const TOOK: Column<Run> = {
+  name: texts.took,
+  width: "84px",
+  show: (run) => took(run) ?? <span className="muted">–</span>,
+};
+const COLUMNS: Column<Run>[] = [
+  ...FIRST,
+  WHERE,
+  { name: texts.source, width: "minmax(90px, 1fr)", show: (run) => <Source source={run.source} /> },
+  { name: texts.began, width: "116px", show: (run) => <Time at={run.createdAt} /> },
+  TOOK,
+  { name: texts.steps, width: "56px", show: (run) => count(run.steps) },
+];
+/** Where a detail stands beside the list. */
+const FEWER: Column<Run>[] = [...FIRST, WHERE, TOOK];
+
+/** Passes through graphs, and the way each took. */
+export default function RunsPage() {
+  const [status] = useFilter("status");
+  const [graph, setGraph] = useFilter("graph");
+  const pages = useList("GET /api/executions", { status: status as RunStatus, graph });
+  const { id, open, close } = useDetail("/runs");
+  const filtered = Boolean(status || graph);
+  const known: [string, string][] = Object.entries(texts.graphs);
+  const graphs: [string, string][] = graph === "" || graph in texts.graphs ? known : [[graph, reveal(graph)], ...known];
+  return (
+    <Page
+      title={texts.title}
+      about={texts.about}
+      filters={
+        <>
+          <Chips
+            label={texts.status}
+            name="status"
+            options={STATUSES.map((one) => [one, texts.statuses[one]] as const)}
+          />
+          <Choice
+            aria-label={texts.graph}
+            value={graph}
+            options={[["", texts.everyGraph], ...graphs]}
+            onChange={setGraph}
+          />
+        </>
+      }
+      sheet={id && <RunSheet key={id} id={id} onClose={close} />}
+    >
+      <Table
+        label={texts.table}
+        columns={id === null ? COLUMNS : FEWER}
+        pages={pages}
+        idOf={(run) => run.id}
+        onOpen={(run) => open(run.id)}
+        openId={id}
+        empty={
+          filtered ? (
+            <Empty title={texts.noMatch}>{texts.noMatchWords}</Empty>
+          ) : (
+            <Empty title={texts.empty} action={<ButtonLink href="/chat">{texts.emptyAction}</ButtonLink>}>
+              {texts.emptyWords}
+            </Empty>
+          )
+        }
+      />
+    </Page>
+  );
+}

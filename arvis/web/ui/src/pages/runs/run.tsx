@@ -1,0 +1,62 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import type { Answer, Item } from "../../api/types";
+import { Foreign, Status, type Tone } from "../../parts/show";
+import { duration, reveal, sentences } from "../../words/format";
+import { texts } from "./texts";
+
+export type Run = Item<"GET /api/executions">;
+export type RunDetail = Answer<"GET /api/executions/{execution}">;
+export type RunStatus = Run["status"];
+
+export const STATUSES: readonly RunStatus[] = ["running", "paused", "failed", "done", "cancelled"];
+
+const TONES: Record<RunStatus, Tone> = {
+  running: "accent",
+  paused: "warn",
+  done: "good",
+  failed: "trouble",
+  cancelled: "plain",
+};
+
+export function RunState({ status }: { status: RunStatus }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
+
+/** The graph in words; that of a plugin by its name. */
+export const graphInWords = (graph: string): string => (texts.graphs as Record<string, string>)[graph] ?? reveal(graph);
+
+export const isLive = (run: { status: RunStatus }): boolean => run.status === "running" || run.status === "paused";
+
+/** How long it took; null while it lasts. */
+export function took(run: { status: RunStatus; createdAt: number; updatedAt: number }): string | null {
+  return isLive(run) ? null : duration(Math.max(0, run.updatedAt - run.createdAt));
+}
+
+/** What had it begin: a schedule, a web hook, else a message. */
+export function Source({ source }: { source: string }): ReactNode {
+  const [kind, id = ""] = source.split(":");
+  if (kind === "schedule") return <Link href={`/schedules/${id}`}>{texts.schedule(reveal(id))}</Link>;
+  if (kind === "webhook") return <Link href={`/settings/webhooks/${id}`}>{texts.webhook(reveal(id))}</Link>;
+  return source === "" ? texts.asked : <Foreign text={source} />;
+}
+
+/** How it stands, in a sentence. */
+export function summaryOf(run: RunDetail): string {
+  const says = texts.summary;
+  const open = run.waits.filter((wait) => wait.open).map((wait) => wait.kind);
+  switch (run.status) {
+    case "done":
+      return says.done(took(run) ?? "");
+    case "failed":
+      return run.error === null ? says.failedUnknown : sentences(says.failed(reveal(run.error)));
+    case "paused":
+      if (open.some((kind) => kind === "approval" || kind === "review" || kind === "user")) return says.pausedForPerson;
+      if (open.includes("child")) return says.pausedForOthers;
+      return open.includes("timer") ? says.pausedForTime : says.paused;
+    case "cancelled":
+      return says.cancelled;
+    default:
+      return sentences(says.running, run.statusNote ? reveal(run.statusNote) : "");
+  }
+}

@@ -1,0 +1,27 @@
+import { Link } from "wouter";
+import { usePages } from "../../frame/Frame";
+import { texts as frame } from "../../frame/texts";
+import { Page } from "../../parts/page";
+import styles from "./settings.module.css";
+import { texts } from "./texts";
+
+type Name = keyof typeof texts.abouts;
+
+/** The way to everything that is looked at rarely. */
+export default function SettingsPage() {
+  const pages = usePages().filter((page) => page.place === "settings");
+  return (
+    <Page title={texts.title} about={texts.about}>
+      <ul className={styles.list}>
+        {pages.map((page) => (
+          <li key={page.path}>
+            <Link href={page.path}>
+              <h2>{frame.pages[page.name]}</h2>
+              <p className="muted">{texts.abouts[page.name as Name]}</p>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Page>
+  );
+}

@@ -1,0 +1,52 @@
+import { useMemo } from "react";
+import { Foreign, Money } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { Table } from "../../parts/table";
+import { count, duration } from "../../words/format";
+import { texts } from "./texts";
+import type { Usage } from "./UsagePage";
+
+type Group = Usage["groups"][number];
+
+/** The parts of a report, the dearest first; each with its share of success. */
+export function Groups({ usage }: { usage: Usage }) {
+  const pages = useMemo(
+    () => ({ rows: usage.groups, error: null, loading: false, more: null, retry: () => {} }),
+    [usage.groups],
+  );
+  const number = (name: string, pick: (group: Group) => number) => ({
+    name,
+    width: "100px",
+    show: (group: Group) => count(pick(group)),
+  });
+  return (
+    <Table
+      label={texts.groups}
+      pages={pages}
+      idOf={(group) => group.key}
+      columns={[
+        {
+          name: texts.bys[usage.by],
+          width: "minmax(120px, 2fr)",
+          show: (group) => <Foreign text={group.name || texts.nobody} />,
+        },
+        { name: texts.cost, width: "90px", show: (group) => <Money usd={group.costUsd} /> },
+        number(texts.calls, (group) => group.calls),
+        number(texts.input, (group) => group.inputTokens),
+        number(texts.output, (group) => group.outputTokens),
+        number(texts.errors, (group) => group.errors),
+        {
+          name: texts.success,
+          width: "90px",
+          show: (group) => (group.success === null ? "–" : `${Math.round(group.success * 100)} %`),
+        },
+        {
+          name: texts.average,
+          width: "90px",
+          show: (group) => (group.averageMs === null ? "–" : duration(group.averageMs)),
+        },
+      ]}
+      empty={<Empty title={texts.empty}>{texts.emptyWhy}</Empty>}
+    />
+  );
+}

@@ -1,0 +1,145 @@
+import { lazy, Suspense, useMemo } from "react";
+import { useApi } from "../../api/hooks";
+import type { Answer, Query } from "../../api/types";
+import { Choice } from "../../parts/field";
+import { Chips, Page, Section, useFilter } from "../../parts/page";
+import { Empty, Loaded, Skeleton } from "../../parts/states";
+import { count, money } from "../../words/format";
+import { Groups } from "./Groups";
+import { texts } from "./texts";
+import styles from "./usage.module.css";
+
+const Plot = lazy(() => import("../../parts/plot"));
+
+export type Usage = Answer<"GET /api/usage">;
+export type By = NonNullable<Query<"GET /api/usage">["by"]>;
+
+const DAY_MS = 86_400_000;
+const SPANS: Record<string, number> = { "1": 1, "7": 7, "90": 90 };
+const SPLITS = ["agent", "model", "account", "client"] as const;
+type Split = (typeof SPLITS)[number];
+const BYS = Object.entries(texts.bys) as [By, string][];
+
+/** What models were asked and what it cost: day by day as lines, and who did it as a table. */
+export default function UsagePage() {
+  const [days] = useFilter("days");
+  const [split, setSplit] = useFilter("split");
+  const [by, setBy] = useFilter("by");
+  const since = useMemo(() => String(startOfDay(Date.now() - ((SPANS[days] ?? 30) - 1) * DAY_MS)), [days]);
+  const chosen: Split = SPLITS.find((one) => one === split) ?? "agent";
+  const grouped: By = BYS.find(([one]) => one === by)?.[0] ?? "agent";
+  const perDay = useApi("GET /api/usage", { query: { by: "day", split: chosen, since } });
+  const perGroup = useApi("GET /api/usage", { query: { by: grouped, since } });
+  return (
+    <Page
+      title={texts.title}
+      about={texts.about}
+      filters={
+        <Chips
+          label={texts.span}
+          name="days"
+          all={texts.month}
+          options={[
+            ["1", texts.today],
+            ["7", texts.week],
+            ["90", texts.quarter],
+          ]}
+        />
+      }
+    >
+      <Loaded of={perDay}>
+        {(usage) =>
+          usage.total.calls === 0 ? (
+            <Empty title={texts.empty}>{texts.emptyWhy}</Empty>
+          ) : (
+            <>
+              <Sums total={usage.total} />
+              <Section
+                title={texts.perDay}
+                actions={
+                  <Choice
+                    aria-label={texts.split}
+                    value={chosen}
+                    onChange={setSplit}
+                    options={SPLITS.map((one) => [one, texts.bys[one]] as const)}
+                  />
+                }
+              >
+                <Days usage={usage} since={Number(since)} />
+              </Section>
+            </>
+          )
+        }
+      </Loaded>
+      <Section
+        title={texts.groups}
+        actions={<Choice aria-label={texts.by} value={grouped} onChange={setBy} options={BYS} />}
+      >
+        <Loaded of={perGroup}>{(usage) => <Groups usage={usage} />}</Loaded>
+      </Section>
+    </Page>
+  );
+}
+
+function Sums({ total }: { total: Usage["total"] }) {
+  const sums: [string, string][] = [
+    [texts.cost, money(total.costUsd)],
+    [texts.calls, count(total.calls)],
+    [texts.input, count(total.inputTokens)],
+    [texts.output, count(total.outputTokens)],
+    [texts.errors, count(total.errors)],
+  ];
+  return (
+    <dl className={styles.sums}>
+      {sums.map(([name, value]) => (
+        <div key={name}>
+          <dt className="muted">{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Days({ usage, since }: { usage: Usage; since: number }) {
+  const plots = useMemo(() => {
+    const days = daysFrom(since, usage.until);
+    const keys = [...new Map(usage.points.map((point) => [point.key, point.name]))];
+    const found = new Map(usage.points.map((point) => [`${point.day} ${point.key}`, point]));
+    const lines = (pick: (point: Usage["points"][number]) => number) =>
+      keys.map(([key, name]) => ({
+        name: name || texts.nobody,
+        values: days.map((day) => {
+          const point = found.get(`${day} ${key}`);
+          return point === undefined ? 0 : pick(point);
+        }),
+      }));
+    return {
+      times: days.map((day) => Date.parse(`${day}T12:00:00`)),
+      cost: lines((point) => point.costUsd),
+      tokens: lines((point) => point.inputTokens + point.outputTokens),
+      calls: lines((point) => point.calls),
+    };
+  }, [usage, since]);
+  return (
+    <Suspense fallback={<Skeleton lines={4} />}>
+      <div className={styles.plots}>
+        <Plot title={texts.cost} times={plots.times} series={plots.cost} show={money} />
+        <Plot title={texts.calls} times={plots.times} series={plots.calls} show={count} />
+        <Plot title={texts.tokens} times={plots.times} series={plots.tokens} show={count} />
+      </div>
+    </Suspense>
+  );
+}
+
+/** Every day of a time, `2026-11-22`, in the zone of the reader. */
+function daysFrom(since: number, until: number): string[] {
+  const days: string[] = [];
+  const day = new Date(since);
+  for (; day.getTime() < until; day.setDate(day.getDate() + 1)) days.push(day.toLocaleDateString("sv"));
+  return days;
+}
+
+function startOfDay(at: number): number {
+  return new Date(at).setHours(0, 0, 0, 0);
+}

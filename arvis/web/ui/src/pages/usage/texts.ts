@@ -1,0 +1,36 @@
+import { words } from "../../words/words";
+
+export const texts = words({
+  en: {
+    title: "Usage",
+    about: "What models were asked, by whom, and what it cost.",
+    span: "Time",
+    today: "Today",
+    week: "7 days",
+    month: "30 days",
+    quarter: "90 days",
+    perDay: "Day by day",
+    split: "Lines for each",
+    by: "Rows for each",
+    groups: "Who and what",
+    bys: {
+      agent: "Agent",
+      model: "Model",
+      account: "Account",
+      client: "Client",
+      principal: "Person",
+      day: "Day",
+    },
+    cost: "Cost",
+    calls: "Calls",
+    tokens: "Tokens",
+    input: "Input tokens",
+    output: "Output tokens",
+    errors: "Errors",
+    success: "Success",
+    average: "Average time",
+    nobody: "Without",
+    empty: "No model was asked in this time",
+    emptyWhy: "Each call of a model is counted here with its tokens, its price and its account.",
+  },
+});

@@ -1,0 +1,51 @@
+import type { ButtonHTMLAttributes, ReactNode } from "react";
+import { Link } from "wouter";
+import styles from "./button.module.css";
+
+type Kind = "primary" | "plain" | "quiet" | "danger";
+type Props = ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; busy?: boolean; icon?: ReactNode };
+
+/** A button with words; `icon` stands before them. While `busy` it cannot be pressed again. */
+export function Button({ kind = "plain", busy = false, icon, children, disabled, className = "", ...rest }: Props) {
+  return (
+    <button
+      type="button"
+      className={`${styles.button} ${styles[kind]} ${className}`}
+      aria-busy={busy || undefined}
+      disabled={disabled || busy}
+      {...rest}
+    >
+      {icon}
+      {children}
+    </button>
+  );
+}
+
+/** A button that is but a sign: its name is for screen readers and the tooltip. */
+export function IconButton({ label, children, ...rest }: Omit<Props, "icon"> & { label: string; children: ReactNode }) {
+  return (
+    <Button kind="quiet" aria-label={label} title={label} className={styles.icon} {...rest}>
+      {children}
+    </Button>
+  );
+}
+
+/** A link that looks like a button. */
+export function ButtonLink({
+  href,
+  kind = "plain",
+  icon,
+  children,
+}: {
+  href: string;
+  kind?: Kind;
+  icon?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <Link href={href} className={`${styles.button} ${styles[kind]}`}>
+      {icon}
+      {children}
+    </Link>
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * What people and models write, as Markdown. Never raw HTML: tags in it are shown as text. Nothing is fetched for it: pictures of
+ * other sites become links. Invisible characters are shown.
+ */
+
+import { memo, type ReactNode } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import { reveal } from "../words/format";
+import styles from "./markdown.module.css";
+import { CopyButton } from "./show";
+
+const PLUGINS = [remarkGfm];
+
+const COMPONENTS: Components = {
+  a: ({ href, children }) => <Outside href={href}>{children}</Outside>,
+  img: ({ src, alt }) => <Outside href={typeof src === "string" ? src : undefined}>{alt || src}</Outside>,
+  pre: ({ children, node }) => (
+    <div className={styles.code}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0}>{children}</pre>
+      <CopyButton text={textOf(node)} />
+    </div>
+  ),
+  table: ({ children }) => (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className={styles.table} tabIndex={0}>
+      <table>{children}</table>
+    </div>
+  ),
+  h1: ({ children }) => <h3>{children}</h3>,
+  h2: ({ children }) => <h3>{children}</h3>,
+  h3: ({ children }) => <h4>{children}</h4>,
+  h5: ({ children }) => <h4>{children}</h4>,
+  h6: ({ children }) => <h4>{children}</h4>,
+};
+
+export const Markdown = memo(function Markdown({ text }: { text: string }) {
+  return (
+    <div className={styles.markdown}>
+      <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+        {reveal(text)}
+      </ReactMarkdown>
+    </div>
+  );
+});
+
+/** A link out of the dashboard; one without an address that browsers may open is but its words. */
+function Outside({ href, children }: { href: string | undefined; children: ReactNode }) {
+  if (!href) return <>{children}</>;
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
+      {children}
+    </a>
+  );
+}
+
+type Node = { type: string; value?: string; children?: Node[] } | undefined;
+
+function textOf(node: unknown): string {
+  const { value = "", children = [] } = (node ?? {}) as NonNullable<Node>;
+  return value + children.map(textOf).join("");
+}

@@ -1,0 +1,164 @@
+import { X } from "lucide-react";
+import { type ReactNode, useEffect, useRef } from "react";
+import { useSearchParams } from "wouter";
+import { useTitle } from "../frame/title";
+import { IconButton } from "./button";
+import styles from "./page.module.css";
+import { texts } from "./texts";
+
+/** A page: its title, one line that says what it is, its main action, its filters, and what it shows. */
+export function Page({
+  title,
+  about,
+  actions,
+  filters,
+  children,
+  sheet,
+}: {
+  title: string;
+  about?: string;
+  actions?: ReactNode;
+  filters?: ReactNode;
+  children: ReactNode;
+  /** The detail beside the page (`Sheet`), which has an address of its own. */
+  sheet?: ReactNode;
+}) {
+  useTitle(title);
+  return (
+    <div className={styles.split}>
+      <div className={styles.page}>
+        <header className={styles.header}>
+          <div>
+            <h1>{title}</h1>
+            {about && <p className="muted">{about}</p>}
+          </div>
+          {actions && <div className={styles.actions}>{actions}</div>}
+        </header>
+        {filters && <div className={styles.filters}>{filters}</div>}
+        {children}
+      </div>
+      {sheet}
+    </div>
+  );
+}
+
+/** The detail of one thing at the side; escape or the cross leads back to `onClose`. */
+export function Sheet({
+  title,
+  onClose,
+  actions,
+  children,
+}: {
+  title: ReactNode;
+  onClose: () => void;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  const sheet = useRef<HTMLElement>(null);
+  useEffect(() => {
+    sheet.current?.focus();
+  }, []);
+  return (
+    <section
+      ref={sheet}
+      className={styles.sheet}
+      tabIndex={-1}
+      aria-label={typeof title === "string" ? title : texts.details}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") {
+          event.stopPropagation();
+          onClose();
+        }
+      }}
+    >
+      <header className={styles.sheetHeader}>
+        <h2>{title}</h2>
+        <IconButton label={texts.close} onClick={onClose}>
+          <X aria-hidden />
+        </IconButton>
+      </header>
+      {actions && <div className={styles.sheetActions}>{actions}</div>}
+      <div className={styles.sheetBody}>{children}</div>
+    </section>
+  );
+}
+
+/** A part of a page with a heading. */
+export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <section className={styles.section}>
+      <header>
+        <h2>{title}</h2>
+        {actions}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** A value of the address (`?status=failed`), so that a view can be sent as a link. Empty: not set. */
+export function useFilter(name: string): [string, (value: string) => void] {
+  const [search, setSearch] = useSearchParams();
+  const set = (value: string) =>
+    setSearch(
+      (before) => {
+        const after = new URLSearchParams(before);
+        if (value === "") after.delete(name);
+        else after.set(name, value);
+        return after;
+      },
+      { replace: true },
+    );
+  return [search.get(name) ?? "", set];
+}
+
+/** Chips that choose a value of a filter: `<Chips label="Status" name="status" options={[["failed", "Failed"]]} />`. */
+export function Chips({
+  label,
+  name,
+  options,
+  all = texts.all,
+}: {
+  label: string;
+  name: string;
+  options: readonly (readonly [string, string])[];
+  /** What the first chip says, which sets nothing. */
+  all?: string;
+}) {
+  const [value, set] = useFilter(name);
+  return (
+    <div className={styles.chips} role="group" aria-label={label}>
+      {[["", all] as const, ...options].map(([one, words]) => (
+        <button key={one} type="button" aria-pressed={value === one} onClick={() => set(one)}>
+          {words}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** A search field that fills a filter of the address, a moment after the last letter. */
+export function SearchField({ name = "q", label = texts.search }: { name?: string; label?: string }) {
+  const [value, set] = useFilter(name);
+  const field = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  useEffect(() => {
+    const input = field.current;
+    if (input !== null && input !== document.activeElement) input.value = value;
+  }, [value]);
+  return (
+    <input
+      ref={field}
+      type="search"
+      className={styles.search}
+      defaultValue={value}
+      placeholder={label}
+      aria-label={label}
+      onChange={(event) => {
+        const text = event.target.value.trim();
+        window.clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => set(text), 250);
+      }}
+    />
+  );
+}

@@ -1,0 +1,3 @@
+import { words } from "../words/words";
+
+export const plotTexts = words({ en: { csv: "CSV", time: "Time" } });

@@ -1,0 +1,99 @@
+/** Values as people read them, each in one way everywhere. */
+
+import { Check, Copy } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { ago, exactly, money, reveal } from "../words/format";
+import { IconButton } from "./button";
+import styles from "./show.module.css";
+import { texts } from "./texts";
+
+/** A moment: how long ago, and exactly on hover. It grows older by itself. */
+export function Time({ at }: { at: number | null | undefined }) {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), 15_000);
+    return () => window.clearInterval(timer);
+  }, []);
+  if (at === null || at === undefined) return <span className="muted">–</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={exactly(at)}>
+      {ago(at, Math.max(now, Date.now()))}
+    </time>
+  );
+}
+
+export function Money({ usd }: { usd: number | null | undefined }) {
+  return usd === null || usd === undefined ? <span className="muted">–</span> : <>{money(usd)}</>;
+}
+
+/** A text that people or models wrote: its invisible characters are shown, and it cannot turn its neighbours round. */
+export function Foreign({ text, className }: { text: string; className?: string }) {
+  return <bdi className={className}>{reveal(text)}</bdi>;
+}
+
+export type Tone = "good" | "warn" | "trouble" | "plain" | "accent";
+
+/** A state: a word, its colour and a shape. */
+export function Status({ tone, children }: { tone: Tone; children: string }) {
+  return (
+    <span className={`${styles.status} ${styles[tone]}`}>
+      <span aria-hidden className={styles.dot} />
+      {children}
+    </span>
+  );
+}
+
+/** JSON or plain text as it is, with a button that copies it. */
+export function Code({ value, label }: { value: unknown; label?: string }) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return (
+    <div className={styles.code}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0} role="region" aria-label={label ?? texts.details}>
+        {reveal(text)}
+      </pre>
+      <CopyButton text={text} />
+    </div>
+  );
+}
+
+export function CopyButton({ text, label = texts.copy }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false);
+  const copy = async () => {
+    await copyText(text);
+    setDone(true);
+    window.setTimeout(() => setDone(false), 2_000);
+  };
+  return (
+    <IconButton label={done ? texts.copied : label} onClick={() => void copy()}>
+      {done ? <Check aria-hidden /> : <Copy aria-hidden />}
+    </IconButton>
+  );
+}
+
+/** The clipboard of the browser is closed to pages without TLS; the old way is not. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** Names and values below one another. What is `null` is left out. */
+export function Facts({ of }: { of: [string, ReactNode][] }) {
+  return (
+    <dl className={styles.facts}>
+      {of
+        .filter(([, value]) => value !== null && value !== undefined && value !== "")
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,59 @@
+/** What stands where data is not (yet): nothing to show, still on its way, refused. */
+
+import { type ReactNode, useEffect, useState } from "react";
+import type { ApiError } from "../api/client";
+import { sentences } from "../words/format";
+import { Button } from "./button";
+import styles from "./states.module.css";
+import { texts } from "./texts";
+
+/** What this page is for, and the one button that starts. */
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className={styles.empty}>
+      <h2>{title}</h2>
+      {children && <p className="muted">{children}</p>}
+      {action}
+    </div>
+  );
+}
+
+/** What went wrong, why, and how to go on. */
+export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
+  return (
+    <div className={styles.failure} role="alert">
+      <p>{sentences(error.message, error.fix)}</p>
+      <p className="muted">
+        <code>{error.code}</code>
+      </p>
+      {retry && <Button onClick={retry}>{texts.tryAgain}</Button>}
+    </div>
+  );
+}
+
+/** Grey lines in the place of the real ones, once waiting has taken 150 ms. */
+export function Skeleton({ lines = 5 }: { lines?: number }) {
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setShown(true), 150);
+    return () => window.clearTimeout(timer);
+  }, []);
+  if (!shown) return null;
+  return (
+    <div className={styles.skeleton} role="status" aria-label={texts.loading}>
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike
+        <div key={line} />
+      ))}
+    </div>
+  );
+}
+
+type Found<T> = { data: T | undefined; error: ApiError | null; refetch: () => unknown };
+
+/** Shows what `useApi` found, or why it did not. */
+export function Loaded<T>({ of, children }: { of: Found<T>; children: (data: T) => ReactNode }) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.error !== null) return <Failure error={of.error} retry={() => void of.refetch()} />;
+  return <Skeleton />;
+}

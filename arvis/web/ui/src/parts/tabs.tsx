@@ -1,0 +1,23 @@
+import { Link } from "wouter";
+import styles from "./tabs.module.css";
+
+/** Parts of one thing, each with an address: `[["/agents/helper", "Overview"], …]`; `current` is the address that is open. */
+export function Tabs({
+  label,
+  tabs,
+  current,
+}: {
+  label: string;
+  tabs: readonly (readonly [string, string])[];
+  current: string;
+}) {
+  return (
+    <nav aria-label={label} className={styles.tabs}>
+      {tabs.map(([href, words]) => (
+        <Link key={href} href={href} aria-current={href === current ? "page" : undefined}>
+          {words}
+        </Link>
+      ))}
+    </nav>
+  );
+}

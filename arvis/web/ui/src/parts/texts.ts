@@ -1,0 +1,28 @@
+import { words } from "../words/words";
+
+export const texts = words({
+  en: {
+    close: "Close",
+    copy: "Copy",
+    copied: "Copied",
+    more: "Show more",
+    loading: "Loading",
+    tryAgain: "Try again",
+    cancel: "Cancel",
+    failed: "This could not be read.",
+    newRows: (count: number) => (count === 1 ? "1 new" : `${count} new`),
+    rows: "Rows",
+    select: "Select",
+    selectAll: "Select all",
+    selected: (count: number) => `${count} selected`,
+    search: "Search",
+    all: "All",
+    agent: "Agent",
+    everyAgent: "Every agent",
+    none: "None",
+    input: "Input",
+    output: "Output",
+    details: "Details",
+    notFound: "There is nothing at this address.",
+  },
+});

@@ -1,0 +1,78 @@
+/** What happened, step by step: one component for messages, jobs, executions, runs and occurrences. */
+
+import { Check, Circle, CircleAlert, Hourglass } from "lucide-react";
+import type { ReactNode } from "react";
+import { duration, exactly, money, reveal } from "../words/format";
+import { Code } from "./show";
+import { texts } from "./texts";
+import styles from "./timeline.module.css";
+
+export type Step = {
+  /** When it began, in ms. */
+  at: number;
+  title: string;
+  /** Who or what did it. */
+  who?: string | null;
+  detail?: ReactNode;
+  durationMs?: number | null;
+  costUsd?: number | null;
+  tone?: "done" | "trouble" | "waiting" | "plain";
+  input?: unknown;
+  output?: unknown;
+};
+
+const SIGNS = { done: Check, trouble: CircleAlert, waiting: Hourglass, plain: Circle };
+
+/** `summary` is the first line: why it was answered so, or why not. */
+export function Timeline({ summary, steps }: { summary?: ReactNode; steps: readonly Step[] }) {
+  const begin = steps[0]?.at ?? 0;
+  return (
+    <div className={styles.timeline}>
+      {summary && <div className={styles.summary}>{summary}</div>}
+      <ol>
+        {steps.map((step, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: steps are only ever added at the end
+          <li key={index} className={styles[step.tone ?? "plain"]}>
+            <Sign tone={step.tone ?? "plain"} />
+            <div className={styles.step}>
+              <p className={styles.title}>
+                <span>{reveal(step.title)}</span>
+                {step.who && <bdi className="muted">{reveal(step.who)}</bdi>}
+              </p>
+              <p className={styles.figures}>
+                <time dateTime={new Date(step.at).toISOString()} title={exactly(step.at)}>
+                  +{duration(Math.max(0, step.at - begin))}
+                </time>
+                {typeof step.durationMs === "number" && <span>{duration(step.durationMs)}</span>}
+                {typeof step.costUsd === "number" && step.costUsd > 0 && <span>{money(step.costUsd)}</span>}
+              </p>
+              {step.detail && <div className={styles.detail}>{step.detail}</div>}
+              <Behind title={texts.input} value={step.input} />
+              <Behind title={texts.output} value={step.output} />
+            </div>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+/** Why something stands where it stands, in words: what a reader sees first. */
+export function Summary({ children }: { children: ReactNode }) {
+  return <p className={styles.summary}>{children}</p>;
+}
+
+function Sign({ tone }: { tone: keyof typeof SIGNS }) {
+  const Shape = SIGNS[tone];
+  return <Shape aria-hidden className={styles.sign} />;
+}
+
+function Behind({ title, value }: { title: string; value: unknown }) {
+  if (value === undefined || value === null || value === "") return null;
+  return (
+    <details>
+      <summary>{title}</summary>
+      <Code value={value} label={title} />
+    </details>
+  );
+}

@@ -1,0 +1,93 @@
+"""Questions to people as the page Approvals shows them: who asks, what for, and what exactly a yes would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.agents import rounds
+from arvis.domain.executions import PERSONAL_WAITS
+from arvis.domain.messages import Address
+from arvis.domain.tools import Risk
+from arvis.ports.browsing import WaitView
+from arvis.ports.operations import WaitRights
+from arvis.web.schemas import ANYTHING, BOOLEAN, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.views import Json, wait_view
+
+_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+
+WAIT: Schema = record(
+    {
+        "id": STRING,
+        "executionId": STRING,
+        "kind": one_of(PERSONAL_WAITS),
+        "prompt": STRING,
+        "choices": array(STRING),
+        "askedAt": TIME,
+        "expiresAt": optional(TIME),
+        "answer": ANYTHING,
+        "answeredBy": optional(STRING),
+        "answeredAt": optional(TIME),
+        "answeredByName": optional(STRING),
+        "agent": {**optional(STRING), "description": "The slug of who asks."},
+        "person": {**optional(STRING), "description": "For whom the agent works."},
+        "messageId": optional(STRING),
+        "conversationId": optional(STRING),
+        "platform": optional(STRING),
+        "connector": optional(STRING),
+        "channelId": optional(STRING),
+        "askedOf": {**array(STRING), "description": "Whose word counts: people, and roles in the plural."},
+        "mayAnswer": {**BOOLEAN, "description": "Whether the asker's word counts."},
+        "tool": {**optional(STRING), "description": "The tool that would be called, or the kind of change."},
+        "arguments": optional(_OBJECT),
+        "risk": optional(one_of(Risk)),
+        "change": {
+            **optional(record({"text": STRING, "hash": STRING})),
+            "description": "Exactly what would be done; a yes counts for this hash and for nothing else.",
+        },
+    }
+)
+
+
+def question_view(view: WaitView, rights: WaitRights) -> Json:
+    state, message = view.execution.state, view.message
+    saved: Mapping[str, Any] = state.get("from", state)
+    address = Address.from_json(saved["address"]) if "address" in saved else None
+    return {
+        **wait_view(view.wait),
+        "answeredByName": view.answerer,
+        "agent": view.agent,
+        "person": view.person,
+        "messageId": message.id if message is not None else None,
+        "conversationId": conversation_of(view),
+        "platform": address.platform if address else None,
+        "connector": address.connector if address else None,
+        "channelId": address.channel if address else None,
+        "askedOf": list(rights.asked_of),
+        "mayAnswer": rights.may_answer and view.wait.answered_at is None,
+        **_wanted(view),
+    }
+
+
+def conversation_of(view: WaitView) -> str | None:
+    """The one that the asking execution works in: its own, or that of the turn which wants a change."""
+    state = view.execution.state
+    return state.get("from", {}).get("conversation") or state.get("conversation")
+
+
+def _wanted(view: WaitView) -> Json:
+    state = view.execution.state
+    if "proposal" in state:
+        proposal = state["proposal"]
+        change = {"text": state["question"], "hash": state["digest"]}
+        return {"tool": proposal["kind"], "arguments": proposal["fields"], "risk": None, "change": change}
+    asking = state.get("asking")
+    if asking is None or view.wait.subject is not None:
+        return {"tool": None, "arguments": None, "risk": None, "change": None}
+    call = rounds.calls_of(state, rounds.count(state))[asking["call"]]
+    return {
+        "tool": call.name,
+        "arguments": dict(call.arguments or {}),
+        "risk": asking.get("risk"),
+        "change": {"text": view.wait.prompt, "hash": asking["hash"]},
+    }

@@ -1,0 +1,81 @@
+"""The daemon that the API is tried on: a folder of its own, a key for each role, and something of each kind in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from tests.acceptance.daemon import Daemon, running_daemon
+
+ROLES = ("owner", "operator", "viewer", "chat")
+NOBODY = "nobody"
+_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Bed:
+    daemon: Daemon
+
+    @property
+    def url(self) -> str:
+        return self.daemon.url
+
+    def headers(self, role: str) -> dict[str, str]:
+        return {} if role == NOBODY else {"Authorization": f"Bearer {_key(role)}"}
+
+    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None, role: str = "owner") -> Any:
+        """What is answered, which must be a success."""
+        answer = requests.request(method, self.url + path, json=body, headers=self.headers(role), timeout=_SECONDS)
+        assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def document(self) -> dict[str, Any]:
+        return dict(self.call("GET", "/openapi.json"))
+
+
+@contextlib.contextmanager
+def made_bed(folder: Path) -> Iterator[Bed]:
+    keys = [{"key": f"env:ARVIS_TRIED_{role.upper()}", "role": role} for role in ROLES]
+    settings = {
+        "ARVIS__WEB__API_KEYS": json.dumps(keys),
+        **{f"ARVIS_TRIED_{role.upper()}": _key(role) for role in ROLES},
+    }
+    with running_daemon(folder, settings=settings) as daemon:
+        bed = Bed(daemon)
+        _furnish(bed)
+        yield bed
+
+
+def _key(role: str) -> str:
+    return f"key-of-the-{role}-who-tries-it"
+
+
+def _furnish(bed: Bed) -> None:
+    """One thing of each kind, so that lists have items whose shapes are judged."""
+    place = {"platform": "web", "channelId": "web-owner"}
+    bed.call("POST", "/api/agents", {"slug": "tried", "name": "Tried", "prompt": "You are tried."})
+    said = bed.call("POST", "/api/message", {"content": "hello", "channelId": "dashboard-agent-tried"})
+    bed.call("GET", f"/api/messages/{said['messageId']}/wait?timeout=10")
+    bed.call("POST", "/api/message", {"content": "hello"}, role="chat")
+    client = bed.call("POST", "/api/clients", {"name": "Acme", "monthlyLimitUsd": 50})
+    bed.call("POST", f"/api/clients/{client['id']}/charges", {"type": "payment", "amountUsd": 5, "description": "paid"})
+    bed.call("PUT", "/api/variables/COLOUR", {"value": "blue"})
+    bed.call("POST", "/api/memory", {"agent": "tried", "content": "The office is closed on Fridays."})
+    bed.call("POST", "/api/projects", {"title": "Move"})
+    bed.call(
+        "POST",
+        "/api/schedules",
+        {"kind": "cron", "agent": "tried", "schedule": "0 9 * * *", "prompt": "Hello", **place},
+    )
+    bed.call("POST", "/api/webhooks", {"path": "issues", "agent": "tried", "template": "New: {title}", **place})
+    bed.call(
+        "POST",
+        "/api/accounts",
+        {"name": "spare", "provider": "openai", "model": "m", "apiKey": "sk-none", "status": "disabled"},
+    )

@@ -1,0 +1,55 @@
+"""Messages, agents and people for tests of the pages: what is asked of a daemon beside its page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from playwright.async_api import Browser, Page
+
+from tests.browser.daemon import Daemon
+from tests.browser.watching import Watch
+
+_PATIENCE = 10.0
+
+
+async def say(daemon: Daemon, text: str, channel: str, **more: object) -> str:
+    """The id of the message."""
+    body = {"content": text, "channelId": channel, **more}
+    return str((await daemon.api("POST", "/api/message", body))["messageId"])
+
+
+async def ask(daemon: Daemon, text: str, channel: str, **more: object) -> dict[str, Any]:
+    """The timeline of a message that has come to rest."""
+    message = await say(daemon, text, channel, **more)
+    found: dict[str, Any] = await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
+    return found
+
+
+async def hire(daemon: Daemon, slug: str, **more: object) -> None:
+    """An agent in the channel of its own name."""
+    place = {"platform": "web", "channel": slug}
+    await daemon.api("POST", "/api/agents", {"slug": slug, "name": slug.title(), "bindings": [place], **more})
+
+
+async def until(ask: Callable[[], Awaitable[bool]]) -> None:
+    """Returns when the answer is yes."""
+    async with asyncio.timeout(_PATIENCE):
+        while not await ask():
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def visitor(browser: Browser, daemon: Daemon, name: str, role: str) -> AsyncIterator[Page]:
+    """A page on which somebody with this role is logged in."""
+    made = await daemon.api("POST", "/api/users", {"id": name, "name": name.title(), "role": role})
+    async with await browser.new_context(base_url=daemon.address) as context:
+        login = await context.request.post("/api/auth/login", data={"code": made["link"]["code"]})
+        assert login.ok, await login.text()
+        page = await context.new_page()
+        watch = Watch(daemon.address)
+        await watch.over(page)
+        yield page
+    watch.check()

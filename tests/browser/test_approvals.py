@@ -1,0 +1,118 @@
+"""Approvals: what exactly would be done is seen, allowed, changed or refused, and the first word counts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.asking import ask, hire, until, visitor
+from tests.browser.daemon import Daemon
+
+
+async def asking(daemon: Daemon, slug: str, **arguments: str) -> dict[str, Any]:
+    """The question of a new agent that wants to write a file."""
+    await hire(daemon, slug, tools=["write_file"])
+    told = await ask(daemon, f"demo: tool write_file {json.dumps(arguments)}", slug)
+    assert told["status"] == "waiting"
+    (wait,) = (await daemon.api("GET", f"/api/waits?agent={slug}"))["items"]
+    return dict(wait)
+
+
+async def answer_to(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
+    return dict((await daemon.api("GET", f"/api/waits/{wait['id']}"))["answer"] or {})
+
+
+async def until_over(daemon: Daemon, wait: dict[str, Any]) -> dict[str, Any]:
+    """The timeline of the message that the question was about."""
+    path = f"/api/messages/{wait['messageId']}"
+
+    async def answered() -> bool:
+        return bool((await daemon.api("GET", path))["status"] == "answered")
+
+    await until(answered)
+    return dict(await daemon.api("GET", path))
+
+
+async def test_a_wish_is_seen_whole_and_allowed_by_a_key(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/approvals")
+    await expect(dashboard.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    wait = await asking(daemon, "scribe", path="a.txt", content="remember the milk")
+    card = dashboard.get_by_role("article", name="scribe wants to use write_file")
+    await expect(card).to_contain_text("It changes something in the house.")
+    await expect(card.get_by_role("region")).to_contain_text('"content": "remember the milk"')
+    await card.get_by_role("link", name="Details").click()
+    await expect(dashboard).to_have_url(f"/approvals/{wait['id']}")
+    await expect(dashboard.get_by_role("button", name="Approve")).to_be_visible()
+    await dashboard.keyboard.press("a")
+    await expect(dashboard.get_by_text("Approved already by Owner")).to_be_visible()
+    assert (await answer_to(daemon, wait))["decision"] == "approve"
+    told = await until_over(daemon, wait)
+    assert [step["failed"] for step in told["steps"] if step["step"] == "tool"] == [False]
+
+
+async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daemon: Daemon) -> None:
+    wait = await asking(daemon, "editor", path="b.txt", content="wrong")
+    await dashboard.goto("/approvals")
+    card = dashboard.get_by_role("article", name="editor wants")
+    await card.get_by_role("button", name="Edit the arguments").click()
+    field = card.get_by_label("Arguments, as JSON")
+    await field.fill('{"path": "b.txt", ')
+    send = card.get_by_role("button", name="Approve with these arguments")
+    await expect(card.get_by_text("This is no JSON")).to_be_visible()
+    await expect(send).to_be_disabled()
+    await field.fill('{"path": "b.txt", "content": "right"}')
+    await send.click()
+    await expect(card).to_have_count(0)
+    answer = await answer_to(daemon, wait)
+    assert (answer["decision"], answer["arguments"]["content"]) == ("edit", "right")
+    told = await until_over(daemon, wait)
+    assert ["right" in str(step["arguments"]) for step in told["steps"] if step["step"] == "tool"] == [True]
+
+
+async def test_a_refusal_says_why_and_is_listed_among_the_answered(dashboard: Page, daemon: Daemon) -> None:
+    wait = await asking(daemon, "refused", path="c.txt", content="no")
+    await dashboard.goto(f"/approvals/{wait['id']}")
+    sheet = dashboard.get_by_role("region", name="refused wants")
+    await sheet.get_by_role("button", name="Reject").click()
+    await sheet.get_by_label("Why").fill("Not today")
+    await sheet.get_by_role("button", name="Reject").click()
+    await expect(sheet.get_by_text("Rejected already by Owner")).to_be_visible()
+    answer = await answer_to(daemon, wait)
+    assert (answer["decision"], answer["note"]) == ("reject", "Not today")
+    await dashboard.get_by_role("button", name="Answered").click()
+    await expect(dashboard.get_by_role("row", name="refused wants to use write_file")).to_contain_text("Rejected")
+
+
+async def test_whoever_comes_too_late_is_told_who_was_faster(dashboard: Page, daemon: Daemon) -> None:
+    wait = await asking(daemon, "late", path="d.txt", content="once")
+    await dashboard.goto("/approvals")
+    card = dashboard.get_by_role("article", name="late wants")
+    await expect(card).to_be_visible()
+    await dashboard.route("**/api/waits?*", lambda route: route.abort())  # the news does not arrive
+    await daemon.api("POST", f"/api/waits/{wait['id']}/answer", {"decision": "reject"})
+    await card.get_by_role("button", name="Approve").click()
+    await expect(dashboard.get_by_text("Rejected already by Owner")).to_be_visible()
+    assert (await answer_to(daemon, wait))["decision"] == "reject"
+
+
+async def test_whose_word_does_not_count_sees_whom_was_asked(browser: Browser, daemon: Daemon) -> None:
+    wait = await asking(daemon, "watched", path="e.txt", content="x")
+    async with visitor(browser, daemon, "vic", "viewer") as page:
+        await page.goto(f"/approvals/{wait['id']}")
+        sheet = page.get_by_role("region", name="watched wants")
+        await expect(sheet.get_by_text("Asked are: owners")).to_be_visible()
+        await expect(sheet.get_by_role("button", name="Approve")).to_have_count(0)
+        await page.keyboard.press("a")
+    assert await answer_to(daemon, wait) == {}
+
+
+async def test_approvals_on_a_phone(phone: Page, daemon: Daemon) -> None:
+    await asking(daemon, "pocket", path="f" * 120 + ".txt", content="long " * 60)
+    await phone.goto("/approvals")
+    await expect(
+        phone.get_by_role("article", name="pocket wants").get_by_role("button", name="Approve")
+    ).to_be_visible()
+    assert await phone.evaluate("document.documentElement.scrollWidth") == 390
+    assert await phone.evaluate("document.querySelector('main > div > div').scrollWidth") <= 390

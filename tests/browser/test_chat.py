@@ -1,0 +1,206 @@
+"""The chat in a real browser, against the real daemon: nothing is lost and nothing is shown twice."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.async_api import FilePayload, Page, expect
+
+from tests.browser.daemon import Daemon
+from tests.browser.chatting import answers, connected, expect_statuses, log_in, questions, say, talk_with
+from tests.browser.watching import Watch
+
+
+async def test_the_login_link_opens_the_chat_and_leaves_no_code_behind(page: Page, own_daemon: Daemon) -> None:
+    watch = Watch(own_daemon.address)
+    await watch.over(page)
+    await log_in(page, own_daemon)
+    assert page.url == f"{own_daemon.address}/chat"
+    await expect(page.get_by_text("Say hello", exact=True)).to_be_visible()
+    await page.reload()
+    await connected(page)
+    watch.check()
+
+
+async def test_without_a_session_the_page_says_how_to_get_a_link(page: Page, daemon: Daemon) -> None:
+    await page.goto(daemon.address)
+    await expect(page.get_by_text("arvis login", exact=True)).to_be_visible()
+    await expect(page.get_by_label("Message", exact=True)).to_be_hidden()
+
+
+async def test_a_used_link_says_why_it_does_not_work(page: Page, own_daemon: Daemon) -> None:
+    await log_in(page, own_daemon)
+    await page.context.clear_cookies()
+    await page.goto("about:blank")
+    await page.goto(own_daemon.login_link)
+    await expect(page.get_by_role("alert")).to_contain_text("not valid")
+
+
+async def test_an_answer_is_streamed_and_then_final(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: say The beginning\ndemo: sleep 1\ndemo: say and the end")
+    stream = dashboard.locator("[data-kind=agent] [data-body][aria-busy]")
+    await expect(stream).to_have_text("The beginning")
+    await expect(dashboard.locator("[data-activity]")).to_contain_text("is working")
+    await expect(dashboard.get_by_role("button", name="Stop")).to_be_visible()
+    await expect(answers(dashboard)).to_have_text(["The beginning\nand the end"])
+    await expect_statuses(dashboard, "Answered")
+    await expect(dashboard.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+async def test_why_leads_to_the_timeline_of_an_answer(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "hello")
+    message = dashboard.locator("[data-kind=user][data-message]")
+    id_ = await message.get_attribute("data-message")
+    await dashboard.get_by_role("link", name="Why this answer?").click()
+    await expect(dashboard).to_have_url(f"/messages/{id_}")
+    await dashboard.go_back()
+    await expect(answers(dashboard)).to_have_count(1)
+    await expect(message).to_have_count(1)
+
+
+async def test_an_agent_is_chosen_by_its_link(page: Page, own_daemon: Daemon) -> None:
+    await log_in(page, own_daemon)
+    agents = page.get_by_role("navigation", name="Agents")
+    await agents.get_by_role("link", name="Helper", exact=True).click()
+    await expect(page.get_by_role("heading", name="Helper")).to_be_visible()
+    await say(page, "demo: say only here")
+    await expect(answers(page)).to_have_text(["only here"])
+    await agents.get_by_role("link", name="Arvis", exact=True).click()
+    await expect(page.get_by_text("Say hello", exact=True)).to_be_visible()
+    await expect(answers(page)).to_have_count(0)
+
+
+async def test_files_go_along_with_a_message(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    note: FilePayload = {"name": "note \u202egpj.txt", "mimeType": "text/plain", "buffer": b"remember"}
+    await dashboard.locator("input[type=file]").set_input_files([note])
+    waiting = dashboard.get_by_role("list", name="Files to send").get_by_role("listitem")
+    await expect(waiting).to_contain_text("note [U+202E]gpj.txt · 8 B")
+    await say(dashboard, "demo: say got it")
+    await expect(answers(dashboard)).to_have_text(["got it"])
+    await expect(waiting).to_have_count(0)
+    sent = dashboard.locator("[data-kind=user]").get_by_role("list", name="Files").get_by_role("listitem")
+    await expect(sent).to_have_text(["note [U+202E]gpj.txt · 8 B"])
+
+
+async def test_the_stop_button_ends_a_turn(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: sleep 300\ndemo: say too late")
+    await expect_statuses(dashboard, "Working")
+    await dashboard.get_by_role("button", name="Stop").click()
+    await expect_statuses(dashboard, "Stopped")
+    await expect(dashboard.get_by_text("too late", exact=True)).to_have_count(0)
+
+
+async def test_a_failure_shows_its_reason_and_the_way_to_it(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: fail auth")
+    await expect_statuses(dashboard, "Not answered: auth.")
+    await dashboard.get_by_role("link", name="Why no answer?").click()
+    await expect(dashboard).to_have_url(re.compile("/messages/"))
+
+
+async def test_a_delayed_message_says_so(page: Page, own_daemon: Daemon) -> None:
+    await log_in(page, own_daemon)
+    await say(page, "demo: fail rate_limit")
+    await expect_statuses(page, "Will be tried again")
+    await expect(answers(page)).to_have_count(1)
+
+
+async def test_a_refused_message_can_be_edited_and_sent_again(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    odd: FilePayload = {"name": "a.odd", "mimeType": "odd", "buffer": b"odd"}
+    await dashboard.locator("input[type=file]").set_input_files([odd])
+    await say(dashboard, "demo: say now")
+    await expect(dashboard.get_by_text("Not answered: `contentType` must be a media type")).to_be_visible()
+    await dashboard.get_by_role("button", name="Edit and send again").click()
+    field = dashboard.get_by_label("Message", exact=True)
+    await expect(field).to_have_value("demo: say now")
+    await expect(questions(dashboard)).to_have_count(0)
+    await dashboard.get_by_role("button", name="Remove a.odd").click()
+    await field.press("Enter")
+    await expect(answers(dashboard)).to_have_text(["now"])
+
+
+async def test_messages_survive_a_killed_daemon_and_are_shown_once(page: Page, own_daemon: Daemon) -> None:
+    watch = Watch(own_daemon.address)
+    await watch.over(page)
+    await log_in(page, own_daemon)
+    await say(page, "demo: say one")
+    await expect_statuses(page, "Answered")
+    await own_daemon.kill()
+    await say(page, "demo: say two")
+    await expect_statuses(page, "Answered", "Waits for the connection")
+    await own_daemon.start()
+    await expect_statuses(page, "Answered", "Answered")
+    await say(page, "demo: say three")
+    await expect_statuses(page, "Answered", "Answered", "Answered")
+    said, heard = ["demo: say one", "demo: say two", "demo: say three"], ["one", "two", "three"]
+    await expect(questions(page)).to_have_text(said)
+    await expect(answers(page)).to_have_text(heard)
+    await page.reload()
+    await expect(questions(page)).to_have_text(said)
+    await expect(answers(page)).to_have_text(heard)
+    watch.check()
+
+
+async def test_a_turn_that_was_cut_off_is_answered_after_the_restart(page: Page, own_daemon: Daemon) -> None:
+    watch = Watch(own_daemon.address)
+    await watch.over(page)
+    await log_in(page, own_daemon)
+    await say(page, "demo: say a\ndemo: sleep 1\ndemo: say b")
+    await expect(page.locator("[data-kind=agent] [data-body][aria-busy]")).to_have_text("a")
+    await own_daemon.kill()
+    await own_daemon.start()
+    await expect_statuses(page, "Answered")
+    await expect(answers(page)).to_have_text(["a\nb"])
+    await expect(page.locator("[data-kind=agent]")).to_have_count(1)
+    watch.check()
+
+
+async def test_unsent_text_outlives_other_pages_and_a_dead_daemon(page: Page, own_daemon: Daemon) -> None:
+    await log_in(page, own_daemon)
+    await own_daemon.kill()
+    await say(page, "demo: say kept")
+    await expect_statuses(page, "Waits for the connection")
+    await page.get_by_role("link", name="Now", exact=True).click()
+    asked: list[str] = []
+
+    async def refuse(dialog: object) -> None:
+        asked.append("leave")
+        await dialog.dismiss()  # type: ignore[attr-defined]
+
+    page.on("dialog", refuse)
+    await page.evaluate("location.assign('/now')")
+    await own_daemon.start()
+    await page.get_by_role("link", name="Chat", exact=True).first.click()
+    await expect(answers(page)).to_have_text(["kept"], timeout=45_000)
+    assert asked == ["leave"]
+
+
+async def test_a_draft_belongs_to_its_conversation_and_outlives_a_reload(dashboard: Page, daemon: Daemon) -> None:
+    first = await talk_with(dashboard, daemon)
+    field = dashboard.get_by_label("Message", exact=True)
+    await field.fill("half a thought")
+    await talk_with(dashboard, daemon)
+    await expect(field).to_have_value("")
+    await dashboard.get_by_role("link", name=first.title(), exact=True).click()
+    await expect(field).to_have_value("half a thought")
+    await dashboard.reload()
+    await expect(field).to_have_value("half a thought")
+
+
+async def test_the_title_and_the_list_count_what_nobody_has_read(dashboard: Page, daemon: Daemon) -> None:
+    slug = await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: sleep 1\ndemo: say later")
+    await expect_statuses(dashboard, "Working")
+    await dashboard.get_by_role("link", name="Now", exact=True).click()
+    await expect(dashboard).to_have_title("(1) Now · Arvis")
+    await dashboard.get_by_role("link", name="Chat", exact=False).first.click()
+    link = dashboard.get_by_role("navigation", name="Agents").get_by_role("link", name=slug.title())
+    await expect(link.first).to_contain_text("1 new answer")
+    await link.first.click()
+    await expect(dashboard).to_have_title(f"{slug.title()} · Arvis")
+    await expect(answers(dashboard)).to_have_text(["later"])

@@ -1,0 +1,54 @@
+"""What the web is handed for settings, logs, the examination and lists, over the real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from arvis.app.choices import InstalledChoices
+from arvis.config import load
+from arvis.domain.runs import Account
+from arvis.domain.tools import Permit
+from arvis.ports.bus import Bus
+from arvis.ports.clock import Clock
+from arvis.ports.store import Store
+from arvis.ports.tool import Tool
+from arvis.runner.prices import Prices
+from arvis.settings import SettingsDesk
+from arvis.tools.policy import Policy
+from arvis.tools.registry import Registry
+from arvis.web.doctor import Examine
+from arvis.web.house import House
+
+
+async def a_house(
+    folder: Path,
+    store: Store,
+    bus: Bus,
+    clock: Clock,
+    *,
+    text: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    examine: Examine | None = None,
+    accounts: Sequence[Account] = (),
+    sources: Sequence[Registry] = (),
+) -> House:
+    """`text` is that of the configuration's file, which lies in the folder."""
+    file = folder / "config.yaml"
+    file.write_text(text or "", "utf-8")
+    given = environ or {}
+    settings = SettingsDesk(given=load(file, folder, given), store=store, bus=bus, clock=clock, environ=lambda: given)
+    await settings.begin()
+    permit: Callable[[Tool], Permit] = lambda tool: Policy(rules=settings.current().approvals.policy).permit(tool)  # noqa: E731
+    choices = InstalledChoices(
+        registry=Registry(sources=()),
+        permit=permit,
+        prices=Prices(),
+        accounts=lambda: accounts,
+        config=settings.current,
+    )
+    return House(settings=settings, logs=folder / "logs", examine=examine or _healthy, choices=choices)
+
+
+async def _healthy(_security: bool) -> str:
+    return '{"ok": true, "checks": []}'

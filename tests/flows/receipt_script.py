@@ -1,0 +1,10 @@
+"""Insights without receipts, for tests that are about something else."""
+
+from __future__ import annotations
+
+from arvis.ports.receipts import Receipts
+
+
+class NoReceipts:
+    async def receipts(self, of: str) -> Receipts | None:
+        return None

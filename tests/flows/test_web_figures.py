@@ -1,0 +1,78 @@
+"""The figures of /metrics that are read from the database: each event once, whoever looks and how often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry
+
+from arvis.ports.insights import UsageBy, UsageGroup, UsageReport, UsageSums
+from arvis.ports.overview import Answers, Headline
+from arvis.web.figures import Figures
+from tests.flows.web_script import ScriptedInsights
+from tests.flows.web_server import MovableClock
+
+SUMS = UsageSums(calls=5, input_tokens=100, output_tokens=20, cost_micros=2_500_000, errors=2)
+
+
+class Told(ScriptedInsights):
+    """Says the same of every range, and which ranges it was asked for."""
+
+    def __init__(self, *models: str) -> None:
+        super().__init__()
+        self.models = models
+        self.ranges: list[tuple[int, int]] = []
+
+    async def usage(self, by: UsageBy, since: int, until: int, zone: str) -> UsageReport:
+        self.ranges.append((since, until))
+        return UsageReport([UsageGroup(model, model, SUMS) for model in self.models], SUMS)
+
+    async def answers(self, since: int, until: int) -> Sequence[Answers]:
+        return [Answers(1, False, 1_500, 3), Answers(1, True, 90_000, 1)]
+
+    async def headline(self, day: str) -> Headline:
+        return Headline(running=1, pending=2, undelivered=4, failed=0, waiting=3, cost_micros=0)
+
+
+def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
+    return registry.get_sample_value(name, labels)
+
+
+async def test_what_is_new_is_counted_once() -> None:
+    registry, insights, clock = CollectorRegistry(), Told("demo/demo"), MovableClock()
+    figures = Figures(registry=registry, insights=insights, clock=clock)
+    clock.shift_ms += 60_000
+    await asyncio.gather(figures.look(), figures.look())
+    await figures.look()
+    assert value(registry, "arvis_model_calls_total", provider="demo", model="demo", outcome="ok") == 3 * len(
+        insights.ranges
+    )
+    clock.shift_ms += 60_000
+    await figures.look()
+    edges = [edge for pair in insights.ranges for edge in pair]
+    assert edges == sorted(edges)
+    assert all(first[1] == second[0] for first, second in zip(insights.ranges, insights.ranges[1:], strict=False))
+
+
+async def test_figures_are_those_of_the_database() -> None:
+    registry, clock = CollectorRegistry(), MovableClock()
+    figures = Figures(registry=registry, insights=Told("openai/gpt", "custom/a/b"), clock=clock)
+    clock.shift_ms += 60_000
+    await figures.look()
+    assert value(registry, "arvis_model_calls_total", provider="openai", model="gpt", outcome="error") == 2
+    assert value(registry, "arvis_model_tokens_total", provider="custom", model="a/b", direction="input") == 100
+    assert value(registry, "arvis_model_cost_usd_total", provider="openai", model="gpt") == 2.5
+    assert value(registry, "arvis_answer_seconds_bucket", outcome="answered", le="2.0") == 3
+    assert value(registry, "arvis_answer_seconds_count", outcome="failed") == 1
+    assert value(registry, "arvis_waits_open") == 3
+    assert value(registry, "arvis_deliveries_waiting") == 4
+
+
+async def test_models_without_number_are_counted_together() -> None:
+    registry, clock = CollectorRegistry(), MovableClock()
+    models = [f"custom/model-{number}" for number in range(230)]
+    figures = Figures(registry=registry, insights=Told(*models), clock=clock)
+    clock.shift_ms += 60_000
+    await figures.look()
+    assert value(registry, "arvis_model_calls_total", provider="other", model="other", outcome="ok") == 90

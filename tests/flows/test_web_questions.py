@@ -1,0 +1,120 @@
+"""Questions to people over HTTP: who asks what, why, and whose word counts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arvis.domain.executions import WaitKind
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
+from arvis.store.opening import Database
+from tests.flows.house import House, agent_with, open_house
+from tests.flows.scripted import asking, call
+from tests.flows.test_operations import asks
+from tests.flows.test_web_talks import user_of
+from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OPERATOR_KEY, VIEWER_KEY, Site, running_site
+
+USER = WaitKind.USER
+
+
+@pytest.fixture
+async def house(database: Database) -> AsyncIterator[House]:
+    agents = [
+        agent_with(tools=("look", "rm"), allow_users=("ann",)),
+        agent_with(id="agent-handy", slug="handy", name="Handy", tools=("look", "rm")),
+        agent_with(id="agent-asker", slug="asker", name="Asker", graph=USER.value),
+    ]
+    async with open_house(database, agents=agents, graphs=[asks(USER)]) as house:
+        yield house
+
+
+@pytest.fixture
+async def site(tmp_path: Path, house: House) -> AsyncIterator[Site]:
+    (tmp_path / "web").mkdir()
+    async with running_site(tmp_path / "web", behind=house) as site:
+        yield site
+
+
+async def say(house: House, user: str, agent: str) -> str:
+    """A message over the web whose turn waits."""
+    incoming = IncomingMessage(
+        Address("web", "web", f"web-{user}"), house.new_id(), Sender(user, user, paired=True), "Do it",
+        is_direct=True, assigned_agent=agent,
+    )  # fmt: skip
+    received = await house.inbox.receive(incoming)
+    await house.until_status(received.message_id, MessageStatus.WAITING)
+    return received.message_id
+
+
+async def listed(site: Site, key: str, query: str = "") -> list[dict[str, Any]]:
+    items = (await site.call("GET", f"/api/waits?{query}", key=key)).json()["items"]
+    assert isinstance(items, list)
+    return items
+
+
+async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -> None:
+    house.provider.script.append(asking(call(1, "rm", words="the attic")))
+    message = (await house.say("Tidy up")).message_id
+    await house.until_status(message, MessageStatus.WAITING)
+    (shown,) = await listed(site, VIEWER_KEY)
+    timeline = await house.timeline(message)
+    expected = {
+        "kind": "approval", "agent": "helper", "person": "Ann", "messageId": message, "platform": "chat",
+        "channelId": "room", "conversationId": timeline.message.conversation_id, "tool": "rm",
+        "arguments": {"words": "the attic"}, "askedOf": ["owners"], "mayAnswer": False,
+    }  # fmt: skip
+    assert expected.items() <= shown.items()
+    assert (shown["change"]["text"], len(shown["change"]["hash"])) == (shown["prompt"], 32)
+    assert shown["risk"] is not None
+    assert [row["mayAnswer"] for row in await listed(site, "daemon-key-of-the-data-folder")] == [True]
+    assert await listed(site, VIEWER_KEY, "agent=asker") == []
+    assert await listed(site, VIEWER_KEY, "kind=user") == []
+    assert len(await listed(site, VIEWER_KEY, "kind=approval&agent=helper")) == 1
+    assert (await site.call("GET", "/api/waits?kind=timer")).status == 422
+    answer = {"decision": "approve"}
+    assert (await site.call("POST", f"/api/waits/{shown['id']}/answer", key=OPERATOR_KEY, json=answer)).status == 403
+    assert (await site.call("POST", f"/api/waits/{shown['id']}/answer", json=answer)).status == 200
+    await house.until_status(message, MessageStatus.ANSWERED)
+    (tool,) = [step.data for step in (await house.timeline(message)).steps if step.step == "tool"]
+    assert (tool["decision"], tool["arguments"]) == ("approve", '{"words": "the attic"}')
+    assert tool["durationMs"] >= 0
+
+
+async def test_a_chat_key_answers_what_it_was_asked_itself(site: Site, house: House) -> None:
+    user = await user_of(site, CHAT_KEY)
+    message = await say(house, user, "asker")
+    (shown,) = await listed(site, CHAT_KEY)
+    path = f"/api/waits/{shown['id']}"
+    assert (shown["mayAnswer"], shown["messageId"]) == (True, message)
+    assert await listed(site, AGENT_KEY) == []
+    assert (await site.call("GET", path, key=AGENT_KEY)).status == 404
+    answer = {"decision": "answer", "text": "yes"}
+    assert (await site.call("POST", f"{path}/answer", key=AGENT_KEY, json=answer)).status == 404
+    assert (await site.call("POST", f"{path}/answer", key=VIEWER_KEY, json=answer)).status == 403
+    assert (await site.call("POST", f"{path}/answer", key=CHAT_KEY, json=answer)).status == 200
+    await house.until_status(message, MessageStatus.ANSWERED)
+
+
+async def test_a_chat_key_does_not_allow_its_own_wish(site: Site, house: House) -> None:
+    user = await user_of(site, CHAT_KEY)
+    house.provider.script.append(asking(call(1, "rm", words="all")))
+    await say(house, user, "handy")
+    (wait,) = await listed(site, VIEWER_KEY)
+    path = f"/api/waits/{wait['id']}"
+    assert await listed(site, CHAT_KEY) == []
+    assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
+    assert (await site.call("POST", f"{path}/answer", key=CHAT_KEY, json={"decision": "approve"})).status == 403
+
+
+async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, house: House) -> None:
+    timeline = await house.ask("Hello")
+    path = f"/api/executions/{timeline.message.execution_id}"
+    assert (await site.call("GET", path, key=CHAT_KEY)).status == 403
+    shown = (await site.call("GET", path, key=VIEWER_KEY)).json()
+    assert shown["conversationId"] == timeline.message.conversation_id
+    assert [step["who"] for step in shown["steps"] if step["step"] == "model_call"] == ["scripted/model"]
+    assert all(step["durationMs"] >= 0 for step in shown["path"])
+    assert (await site.call("POST", f"{path}/cancel", key=VIEWER_KEY)).status == 403

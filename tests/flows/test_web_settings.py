@@ -1,0 +1,184 @@
+"""Settings over HTTP: shown with where they come from, changed, taken back; some act at once, others at the next start."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arvis.bus import EventBus
+from arvis.config import load
+from arvis.process.clock import SystemClock
+from arvis.settings import KEY, SettingsDesk
+from arvis.store.opening import Database, bring_up_to_date, open_store
+from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, running_site
+
+PATH = "/api/settings"
+CANARY = "canary-of-the-file-91Kx"
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(tmp_path, real_insights=True) as site:
+        yield site
+
+
+async def change(site: Site, key: str = DAEMON_KEY, /, **changes: Any) -> Answer:
+    named = {name.replace("__", "."): value for name, value in changes.items()}
+    return await site.call("PATCH", PATH, json={"changes": named}, key=key)
+
+
+def one(answer: Answer, key: str) -> dict[str, Any]:
+    assert answer.status == 200, answer.text
+    found: dict[str, Any] = next(item for item in answer.json()["items"] if item["key"] == key)
+    return found
+
+
+async def test_what_acts_at_once_and_what_waits_for_a_start(site: Site) -> None:
+    before = one(await site.call("GET", PATH), "budgets.daily_usd")
+    assert (before["value"], before["source"], before["changeable"], before["atOnce"]) == (5, "default", True, True)
+    assert before["description"] == "all calls of a day; null: no limit"
+    answer = await change(site, budgets__daily_usd=9, queue__workers=3)
+    assert answer.json()["needsRestart"] == ["queue.workers"]
+    daily, workers = one(answer, "budgets.daily_usd"), one(answer, "queue.workers")
+    assert (daily["value"], daily["source"], daily["pending"]) == (9, "product", False)
+    assert (workers["value"], workers["next"], workers["pending"]) == (8, 3, True)
+    assert one(await site.call("GET", PATH, key=OPERATOR_KEY), "queue.workers") == workers
+
+
+async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None:
+    assert one(await change(site, budgets__daily_usd="null"), "budgets.daily_usd")["value"] is None
+    assert one(await change(site, language="de"), "budgets.daily_usd")["value"] is None
+    assert one(await change(site, budgets__daily_usd=None), "budgets.daily_usd")["value"] == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "words"),
+    [
+        ({"budgets.daily_usd": -1}, 422, "`budgets.daily_usd` must be at least 0"),
+        ({"budgets.daly_usd": 1}, 422, "no setting `budgets.daly_usd`"),
+        ({"delivery.late_after": 15}, 422, "needs a unit"),
+        ({"speech.buffer.pause_seconds": 20}, 422, "`speech.buffer` must have `pause_seconds`"),
+        ({"speech.engine": "command"}, 422, "must name the `command`"),
+        ({"approvals.policy": {"run_shell": "perhaps"}}, 422, "must be one of"),
+        ({"owners.notify": "nowhere"}, 422, "`owners.notify` must name one place"),
+        ({"web.port": 1}, 409, "cannot be changed here"),
+        ({"speech.api_key": "sk-1"}, 409, "cannot be changed here"),
+        ({"speech.command": "reboot"}, 409, "runs on this machine"),
+        ({"database": "postgresql://x/y"}, 409, "cannot be changed here"),
+        ({"accounts": []}, 422, "no setting"),
+        ({"x" * 5000: 1}, 422, "no setting"),
+    ],
+)
+async def test_what_cannot_be_set_is_refused_and_changes_nothing(
+    site: Site, changes: Mapping[str, Any], status: int, words: str
+) -> None:
+    answer = await site.call("PATCH", PATH, json={"changes": changes})
+    assert answer.status == status, answer.text
+    assert answer.code
+    assert words in answer.json()["error"]["message"]
+    assert len(answer.text) < 2_000
+    assert (await site.call("GET", f"{PATH}/versions")).json()["items"] == []
+
+
+async def test_a_change_can_be_undone_and_is_told(site: Site) -> None:
+    await change(site, language="de")
+    await change(site, language="fr", routing__fallback="conductor")
+    answer = await site.call("POST", f"{PATH}/undo")
+    assert (one(answer, "language")["next"], one(answer, "routing.fallback")["value"]) == ("de", "drop")
+    versions = (await site.call("GET", f"{PATH}/versions")).json()["items"]
+    assert [version["values"] for version in versions] == [
+        {"language": "de"},
+        {"language": "fr", "routing.fallback": "conductor"},
+        {"language": "de"},
+        {},
+    ]
+    assert versions[0]["by"]
+
+
+async def test_only_owners_change_and_viewers_do_not_look(site: Site) -> None:
+    assert (await site.call("GET", PATH, key=VIEWER_KEY)).status == 403
+    assert (await change(site, OPERATOR_KEY, language="de")).status == 403
+    assert (await site.call("POST", f"{PATH}/undo", key=OPERATOR_KEY)).status == 403
+    assert (await site.call("POST", f"{PATH}/undo")).code == "conflict"
+
+
+@asynccontextmanager
+async def a_desk(folder: Path, text: str = "", **environ: str) -> AsyncIterator[SettingsDesk]:
+    """As at a start."""
+    file = folder / "config.yaml"
+    file.write_text(text, "utf-8")
+    database = Database(file=folder / "arvis.db", url=None, folder=folder)
+    bring_up_to_date(database, now=0)
+    ids = iter(range(1_000))
+    async with open_store(database, boot="desk", new_id=lambda: f"id{next(ids)}") as (store, _):
+        desk = SettingsDesk(
+            given=load(file, folder, environ),
+            store=store,
+            bus=EventBus(),
+            clock=SystemClock(),
+            environ=lambda: environ,
+        )
+        await desk.begin()
+        yield desk
+
+
+async def shown(desk: SettingsDesk, key: str) -> Any:
+    return next(each for each in (await desk.overview()).shown if each.setting.key == key)
+
+
+async def test_the_environment_wins_over_the_product_and_the_product_over_the_file(tmp_path: Path) -> None:
+    text = "queue:\n  workers: 4\nlanguage: de\n"
+    async with a_desk(tmp_path, text) as desk:
+        place = (await shown(desk, "queue.workers")).origin.place
+        assert place == f"{tmp_path / 'config.yaml'}, line 2"
+        await desk.change({"queue.workers": 6, "language": "fr"}, by="ann")
+        assert desk.current().queue.workers == 4
+    async with a_desk(tmp_path, text, ARVIS__LANGUAGE="it") as desk:
+        assert (desk.current().queue.workers, desk.current().language) == (6, "it")
+        language = await shown(desk, "language")
+        assert (language.value, language.origin.kind, language.origin.place) == ("it", "environment", "ARVIS__LANGUAGE")
+        with pytest.raises(Exception, match="fixed by the environment variable ARVIS__LANGUAGE"):
+            await desk.change({"language": "es"}, by="ann")
+
+
+@pytest.mark.parametrize(
+    "stored", ['{"queue.workers": 1, "language": "fr"}', '{"no.such": 1, "language": "fr", "web.port": 1}']
+)
+async def test_a_bad_stored_value_keeps_nobody_from_starting(tmp_path: Path, stored: str) -> None:
+    async with a_desk(tmp_path) as desk:
+        await desk._store.write(lambda tx: tx.settings.put(KEY, stored, 1))
+    async with a_desk(tmp_path) as desk:
+        assert (desk.current().queue.workers, desk.current().language, desk.current().web.port) == (8, "fr", 5070)
+        await desk.change({"language": "de"}, by="ann")  # others may be changed all the same
+        problem = (await shown(desk, "queue.workers")).problem
+        assert ("must be at least 2" in problem) == ("queue.workers" in stored)
+
+
+@pytest.mark.parametrize("stored", ["{", "[]", "null", "7"])
+async def test_what_is_no_settings_is_none(tmp_path: Path, stored: str) -> None:
+    async with a_desk(tmp_path) as desk:
+        await desk._store.write(lambda tx: tx.settings.put(KEY, stored, 1))
+    async with a_desk(tmp_path) as desk:
+        assert desk.current().language == "en"
+
+
+async def test_a_file_that_was_spoilt_meanwhile_is_told_and_takes_nothing_away(tmp_path: Path) -> None:
+    async with a_desk(tmp_path, "language: de\n") as desk:
+        (tmp_path / "config.yaml").write_text("language: [\n", "utf-8")
+        overview = await desk.overview()
+        assert "cannot be read" in overview.problem
+        assert (await shown(desk, "language")).value == "de"
+
+
+async def test_no_secret_is_shown(tmp_path: Path) -> None:
+    text = f"web: {{password: {CANARY}, api_keys: [{CANARY}2]}}\nspeech: {{api_key: {CANARY}3}}\n"
+    text += f"telemetry: {{headers: {{authorization: {CANARY}5}}}}\n"
+    text += f"database: postgresql://ann:{CANARY}4@127.0.0.1/x\n"
+    async with a_desk(tmp_path, text) as desk:
+        found = {each.setting.key: each.value for each in (await desk.overview()).shown}
+    assert CANARY not in str(found)
+    assert (found["web.password"], found["speech.api_key"], found["database"]) == ("set", "set", "postgresql")

@@ -1,0 +1,68 @@
+"""A field or a parameter that is not described is told, so that a slip of the pen is not taken for a wish."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from arvis.domain.errors import Unprocessable
+from arvis.web.bodies import Fields
+from arvis.web.schemas import STRING, Schema, array, optional, record
+from tests.flows.web_server import Site, running_site
+
+SHAPE = record({"name": STRING, "parts": array(record({"size": STRING})), "place": optional(record({"room": STRING}))})
+
+
+@pytest_asyncio.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(tmp_path, real_insights=True) as running:
+        yield running
+
+
+async def test_an_unknown_field_is_named_with_those_that_are_known(site: Site) -> None:
+    answer = await site.call("POST", "/api/message", json={"contnet": "hello"})
+    assert (answer.status, answer.code) == (422, "unknown_field")
+    assert "`contnet`" in answer.json()["error"]["message"]
+    assert "content, id, userId" in answer.json()["error"]["fix"]
+    assert site.inbox.received == []
+
+
+async def test_an_unknown_parameter_is_named_with_those_that_are_known(site: Site) -> None:
+    answer = await site.call("GET", "/api/jobs?statsu=failed")
+    assert (answer.status, answer.code) == (422, "unknown_parameter")
+    assert "`statsu`" in answer.json()["error"]["message"]
+    assert "status" in answer.json()["error"]["fix"]
+
+
+async def test_who_may_not_pass_is_told_nothing_of_parameters(site: Site) -> None:
+    assert (await site.call("GET", "/api/jobs?statsu=failed", key=None)).status == 401
+
+
+async def test_doors_for_others_take_any_parameter(site: Site) -> None:
+    assert (await site.call("GET", "/health?from=the-balancer", key=None)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "unknown"),
+    [
+        ({"nmae": "x"}, "nmae"),
+        ({"parts": [{"size": "1"}, {"sice": "1"}]}, "parts.sice"),
+        ({"place": {"roof": "x"}}, "place.roof"),
+    ],
+)
+def test_fields_within_fields_are_looked_at_too(body: Schema, unknown: str) -> None:
+    with pytest.raises(Unprocessable, match=f"`{unknown}`"):
+        Fields(body).refuse_others(SHAPE)
+
+
+@pytest.mark.parametrize("body", [{}, {"name": 1}, {"parts": "none"}, {"place": None}, {"parts": [{"size": "1"}]}])
+def test_known_fields_pass_whatever_they_hold(body: Schema) -> None:
+    Fields(body).refuse_others(SHAPE)
+
+
+def test_what_has_no_fields_of_its_own_takes_any() -> None:
+    Fields({"anything": 1}).refuse_others({"type": "object"})
+    Fields({"anything": 1}).refuse_others({**SHAPE, "additionalProperties": True})
