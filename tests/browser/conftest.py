@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, ViewportSize
 
 from hatch_build import Dashboard
 from tests.browser.daemon import Daemon
 from tests.browser.watching import Watch
 from tests.parts import require
 
-PHONE = {"width": 390, "height": 844}
+PHONE = ViewportSize(width=390, height=844)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -175,6 +175,9 @@ class PlainBox:
     def open(self, sealed: str) -> str:
         return sealed.removeprefix("sealed:")[::-1]
 
+    def unheard(self) -> PlainBox:
+        return self
+
 
 class RecordingConnector:
     """A platform whose sends succeed unless `script` says otherwise. `sent` holds what arrived, `tried` all tries."""

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Sheet } from "../../parts/page";
+import { Raw } from "../../parts/raw";
 import { Code, Facts, Foreign } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { Summary } from "../../parts/timeline";
@@ -29,10 +30,7 @@ export function WaitSheet({ id, onClose }: { id: string; onClose: () => void }) 
               <Decide wait={data} keys onAnswered={() => void wait.refetch()} />
               <Given wait={data} />
               <Ways wait={data} />
-              <details className={styles.raw}>
-                <summary>{texts.raw}</summary>
-                <Code value={data} label={texts.raw} />
-              </details>
+              <Raw title={texts.raw} value={data} />
             </>
           )}
         </Loaded>

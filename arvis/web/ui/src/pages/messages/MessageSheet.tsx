@@ -8,6 +8,7 @@ import { useKey } from "../../frame/Keys";
 import { Button, ButtonLink } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Sheet } from "../../parts/page";
+import { Raw } from "../../parts/raw";
 import { Code } from "../../parts/show";
 import { Empty, Loaded, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
@@ -71,10 +72,7 @@ export function MessageSheet({ id, onClose }: { id: string; onClose: () => void 
                 </div>
               </>
             )}
-            <details className={styles.raw}>
-              <summary>{texts.raw}</summary>
-              <Code value={shown} label={texts.raw} />
-            </details>
+            <Raw title={texts.raw} value={shown} />
           </>
         )}
       </Loaded>

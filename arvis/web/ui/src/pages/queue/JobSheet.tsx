@@ -7,6 +7,7 @@ import { useKey } from "../../frame/Keys";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
+import { Raw } from "../../parts/raw";
 import { Code } from "../../parts/show";
 import { Empty, Failure, Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
@@ -57,16 +58,8 @@ export function JobSheet({ id, onClose, onOpen }: { id: string; onClose: () => v
               <h3>{texts.timeline}</h3>
               {story.error && <Failure error={story.error} retry={() => void story.refetch()} />}
               {story.data && <Timeline steps={stepsOf(story.data.steps)} />}
-              {story.data?.content && (
-                <details className={styles.raw}>
-                  <summary>{texts.content}</summary>
-                  <Code value={story.data.content} label={texts.content} />
-                </details>
-              )}
-              <details className={styles.raw}>
-                <summary>{texts.payload}</summary>
-                <Code value={data} label={texts.payload} />
-              </details>
+              {story.data?.content && <Raw title={texts.content} value={story.data.content} />}
+              <Raw title={texts.payload} value={data} />
             </>
           )}
         </Loaded>

@@ -7,6 +7,7 @@ import { Button, ButtonLink } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Markdown } from "../../parts/markdown";
 import { Sheet } from "../../parts/page";
+import { Raw } from "../../parts/raw";
 import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
@@ -71,10 +72,7 @@ function Body({ run }: { run: RunDetail }) {
           <Outcome text={run.outcome} />
         </>
       )}
-      <details className={styles.raw}>
-        <summary>{texts.raw}</summary>
-        <Code value={run} label={texts.raw} />
-      </details>
+      <Raw title={texts.raw} value={run} />
     </>
   );
 }

@@ -1,0 +1,44 @@
+import { Link } from "wouter";
+import { useList } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Foreign, Time } from "../../parts/show";
+import { Failure, Skeleton } from "../../parts/states";
+import { OutcomeState } from "./schedule";
+import styles from "./schedules.module.css";
+import { texts } from "./texts";
+
+/** What came of its times, newest first; each leads to its run. */
+export function History({ id }: { id: string }) {
+  const pages = useList("GET /api/schedules/{schedule}/runs", { limit: 20 }, { schedule: id });
+  if (pages.rows.length === 0) {
+    if (pages.error !== null) return <Failure error={pages.error} retry={pages.retry} />;
+    return pages.loading ? <Skeleton lines={3} /> : <p className="muted">{texts.noHistory}</p>;
+  }
+  return (
+    <>
+      <ul className={styles.history} aria-label={texts.history}>
+        {pages.rows.map((one) => (
+          <li key={one.id}>
+            <div className={styles.line}>
+              <OutcomeState status={one.status} />
+              <span className="muted">
+                {texts.causes[one.cause]} · <Time at={one.due} />
+              </span>
+              {one.executionId !== null && <Link href={`/runs/${one.executionId}`}>{texts.run}</Link>}
+            </div>
+            {one.report !== "" && (
+              <p className={styles.report}>
+                <Foreign text={one.report} />
+              </p>
+            )}
+          </li>
+        ))}
+      </ul>
+      {pages.more && (
+        <Button kind="quiet" onClick={pages.more}>
+          {texts.older}
+        </Button>
+      )}
+    </>
+  );
+}

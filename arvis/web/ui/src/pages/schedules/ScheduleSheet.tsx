@@ -1,0 +1,183 @@
+import { Pencil, Play } from "lucide-react";
+import { useState } from "react";
+import { Link } from "wouter";
+import { useApi, useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Sheet } from "../../parts/page";
+import { Code, Facts, Foreign, Status, Time } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { useToast } from "../../parts/toast";
+import { language } from "../../words/words";
+import { History } from "./History";
+import { ScheduleForm } from "./ScheduleForm";
+import { NEW } from "./SchedulesPage";
+import { kindOf, LastOutcome, nameOf, type ScheduleDetail, whenInWords } from "./schedule";
+import styles from "./schedules.module.css";
+import { texts } from "./texts";
+
+const NOT_FOUND = 404;
+
+/** One schedule: when it comes, what came of its times, and what can be done with it. */
+export function ScheduleSheet({
+  id,
+  onOpen,
+  onClose,
+}: {
+  id: string;
+  onOpen: (id: string) => void;
+  onClose: () => void;
+}) {
+  const found = useApi("GET /api/schedules/{schedule}", id === NEW ? null : { path: { schedule: id } });
+  const [editing, setEditing] = useState(false);
+  if (id === NEW) {
+    return (
+      <Sheet title={texts.add} onClose={onClose}>
+        <ScheduleForm onSaved={onOpen} onCancel={onClose} />
+      </Sheet>
+    );
+  }
+  if (found.error?.status === NOT_FOUND) {
+    return (
+      <Sheet title={texts.gone} onClose={onClose}>
+        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
+      </Sheet>
+    );
+  }
+  return (
+    <Sheet
+      title={found.data === undefined ? "" : nameOf(found.data)}
+      onClose={onClose}
+      actions={
+        found.data && !editing && <Actions of={found.data} onEdit={() => setEditing(true)} onRemoved={onClose} />
+      }
+    >
+      <Loaded of={found}>
+        {(known) =>
+          editing ? (
+            <ScheduleForm known={known} onSaved={() => setEditing(false)} onCancel={() => setEditing(false)} />
+          ) : (
+            <Body of={known} />
+          )
+        }
+      </Loaded>
+    </Sheet>
+  );
+}
+
+function Actions({
+  of: one,
+  onEdit,
+  onRemoved,
+}: {
+  of: ScheduleDetail;
+  onEdit: () => void;
+  onRemoved: () => void;
+}) {
+  const path = { schedule: one.id };
+  const { tell } = useToast();
+  const run = useSend("POST /api/schedules/{schedule}/run", { done: texts.begun });
+  const change = useSend("PATCH /api/schedules/{schedule}", { done: one.enabled ? texts.paused : texts.resumed });
+  const undo = useSend("POST /api/schedules/{schedule}/undo", { done: texts.undone });
+  const remove = useSend("DELETE /api/schedules/{schedule}");
+  const drop = () =>
+    remove.mutate(
+      { path },
+      {
+        onSuccess: () => {
+          tell(texts.removed, { words: texts.undo, act: () => undo.mutate({ path }) });
+          onRemoved();
+        },
+      },
+    );
+  const undoLast = () =>
+    undo.mutate({ path }, { onSuccess: ({ schedule }) => (schedule === null ? onRemoved() : undefined) });
+  return (
+    <>
+      <Button
+        kind="primary"
+        icon={<Play aria-hidden />}
+        busy={run.isPending}
+        onClick={() => run.mutate({ path })}
+      >
+        {texts.runNow}
+      </Button>
+      <Button icon={<Pencil aria-hidden />} onClick={onEdit}>
+        {texts.edit}
+      </Button>
+      <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}>
+        {one.enabled ? texts.pause : texts.resume}
+      </Button>
+      <Button busy={undo.isPending} onClick={undoLast}>
+        {texts.undoLast}
+      </Button>
+      <Button kind="danger" busy={remove.isPending} onClick={drop}>
+        {texts.remove}
+      </Button>
+    </>
+  );
+}
+
+function Body({ of: one }: { of: ScheduleDetail }) {
+  const place = new URLSearchParams({ platform: one.platform, channel: one.channelId });
+  return (
+    <>
+      <Facts
+        of={[
+          [texts.when, whenInWords(one.schedule)],
+          [texts.kind, texts.kinds[kindOf(one)]],
+          [texts.agent, <Foreign key="agent" text={one.agent} />],
+          [
+            texts.facts.writes,
+            <Link key="place" href={`/conversations?${place}`}>
+              <Foreign text={`${one.platform} ${one.channelId}`} />
+            </Link>,
+          ],
+          [texts.timezone, one.timezone],
+          [texts.last, <LastOutcome key="last" of={one} />],
+          [texts.facts.lastRun, one.lastRun === null ? null : <Time key="run" at={one.lastRun} />],
+          [texts.facts.rests, one.restsUntil === null ? null : <Time key="rests" at={one.restsUntil} />],
+          [texts.facts.acts, texts.missedKinds[one.missed]],
+          [texts.facts.made, texts.madeBy[one.madeBy]],
+        ]}
+      />
+      <h3>{texts.nextFive}</h3>
+      <NextTimes of={one} />
+      {one.prompt !== "" && (
+        <>
+          <h3>{texts.prompt}</h3>
+          <p className={styles.prompt}>
+            <Foreign text={one.prompt} />
+          </p>
+        </>
+      )}
+      {one.script !== null && <Code value={one.script} label={texts.script} />}
+      <h3>{texts.history}</h3>
+      <History id={one.id} />
+    </>
+  );
+}
+
+/** The next five times, in the clocks of the reader. */
+function NextTimes({ of: one }: { of: ScheduleDetail }) {
+  if (!one.enabled) return <Status tone="plain">{texts.off}</Status>;
+  if (one.nextRuns.length === 0) return <p className="muted">{texts.noTimes}</p>;
+  return (
+    <ol className={styles.times} aria-label={texts.nextFive}>
+      {one.nextRuns.map((at) => (
+        <li key={at}>
+          <span>{inFull(at)}</span> <Time at={at} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const FULL: Intl.DateTimeFormatOptions = {
+  weekday: "short",
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+};
+const inFull = (at: number): string => new Date(at).toLocaleString(language, FULL);

@@ -1,0 +1,101 @@
+/** Where something is posted: a platform, one of its bots, a channel that may have been seen before, and a thread of it. */
+
+import { useId } from "react";
+import { useApi } from "../api/hooks";
+import { reveal } from "../words/format";
+import { Choice, Field } from "./field";
+import { texts } from "./place.texts";
+
+export type Place = { platform: string; connector: string; channelId: string; thread: string };
+
+export const NOWHERE: Place = { platform: "web", connector: "", channelId: "", thread: "" };
+
+export function PlaceFields({ value, onChange }: { value: Place; onChange: (place: Place) => void }) {
+  const bots = useApi("GET /api/bots", {});
+  const known = (bots.data?.items ?? []).filter((bot) => bot.platform === value.platform).map((bot) => bot.name);
+  const named = value.connector !== "" && !known.includes(value.connector) ? [value.connector, ...known] : known;
+  return (
+    <>
+      <PlatformField value={value.platform} onChange={(platform) => onChange({ ...NOWHERE, platform })} />
+      {(named.length > 1 || value.connector !== "") && (
+        <Field label={texts.bot}>
+          <Choice
+            value={value.connector}
+            options={[["", texts.onlyBot], ...named.map((name) => [name, reveal(name)] as const)]}
+            onChange={(connector) => onChange({ ...value, connector })}
+          />
+        </Field>
+      )}
+      <ChannelField
+        platform={value.platform}
+        value={value.channelId}
+        onChange={(channelId) => onChange({ ...value, channelId })}
+      />
+      {value.platform !== "web" && (
+        <Field label={texts.thread} hint={texts.threadHint}>
+          <input
+            value={value.thread}
+            autoComplete="off"
+            onChange={(event) => onChange({ ...value, thread: event.target.value })}
+          />
+        </Field>
+      )}
+    </>
+  );
+}
+
+/** One of the platforms that have bots, or the web. */
+export function PlatformField({ value, onChange }: { value: string; onChange: (platform: string) => void }) {
+  const bots = useApi("GET /api/bots", {});
+  const all = [...new Set(["web", value, ...(bots.data?.items ?? []).map((bot) => bot.platform)])];
+  return (
+    <Field label={texts.platform}>
+      <Choice value={value} options={all.map((name) => [name, reveal(name)] as const)} onChange={onChange} />
+    </Field>
+  );
+}
+
+/** A channel by its id; those where agents have talked are proposed. */
+export function ChannelField({
+  platform,
+  value,
+  onChange,
+}: {
+  platform: string;
+  value: string;
+  onChange: (channel: string) => void;
+}) {
+  const list = useId();
+  const talks = useApi("GET /api/conversations", { query: { platform, limit: 50 } });
+  const channels = [...new Set((talks.data?.items ?? []).map((talk) => talk.channelId))];
+  return (
+    <>
+      <Field label={texts.channel} hint={texts.channelHint}>
+        <input
+          value={value}
+          required
+          list={list}
+          autoComplete="off"
+          onChange={(event) => onChange(event.target.value)}
+        />
+      </Field>
+      <datalist id={list}>
+        {channels.map((channel) => (
+          <option key={channel} value={channel} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+/** Who does it. A new thing begins with the first agent there is. */
+export function AgentField({ value, onChange }: { value: string; onChange: (agent: string) => void }) {
+  const agents = useApi("GET /api/agents", {});
+  const all = (agents.data?.items ?? []).map((one) => [one.slug, reveal(one.name)] as const);
+  const shown = value === "" || all.some(([slug]) => slug === value) ? all : [[value, reveal(value)] as const, ...all];
+  return (
+    <Field label={texts.agent}>
+      <Choice value={value} options={value === "" ? [["", "–"], ...shown] : shown} onChange={onChange} />
+    </Field>
+  );
+}
