@@ -14,6 +14,7 @@ from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job, JobKind, JobStatus, NewJob
 from arvis.domain.messages import Principal, PrincipalRole, StoredMessage
+from arvis.domain.taint import Label
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -48,6 +49,9 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
     )
     tx.messages.join_turn(before, begun.id)
     tx.incoming.replace_text(message.id, content, estimate_tokens(content))
+    if by.id != message.principal_id:
+        # Who asks in the author's place does not speak with the author's rights.
+        tx.messages.label(message.id, message.taint | {Label.PEOPLE})
     note = {"before": message.content, "by": by.name, "userId": by.user_id, "job": job.id}
     tx.timeline.note([message.id], "edited", note, now)
     added = tx.jobs.add(_job(job, begun, content), now)

@@ -93,7 +93,13 @@ class Forbidden(AccessError):
 
 
 class TooMany(AccessError):
+    """`seconds` is when another try may succeed."""
+
     code = "too_many"
+
+    def __init__(self, what: str, *, why: str = "", fix: str = "", code: str | None = None, seconds: int = 60) -> None:
+        super().__init__(what, why=why, fix=fix, code=code)
+        self.seconds = seconds
 
 
 class DataFolderInUse(ArvisError):

@@ -35,6 +35,10 @@ _MP3_SYNC = re.compile(
 #: In the head of a Matroska file stand the codecs of its tracks.
 _HEAD = 65_536
 
+#: The name of the codec of a track in Matroska: its element, the length, a name such as A_OPUS. Compressed sound has any two
+#: letters somewhere.
+_TRACK = re.compile(rb"\x86[\x80-\xff]([AV])_[A-Z0-9]{2}")
+
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: What no text of an eight-bit charset holds.
 _CONTROLS = bytes({*range(32), 127} - {9, 10, 12, 13, 27})
@@ -61,7 +65,7 @@ def sniff(data: bytes, filename: str) -> str:
     if data[:4] == b"RIFF":
         return {b"WEBP": WEBP, b"WAVE": WAV}.get(data[8:12], BINARY)
     if data.startswith(b"\x1a\x45\xdf\xa3"):
-        return "audio/webm" if b"A_" in data[:_HEAD] and b"V_" not in data[:_HEAD] else "video/webm"
+        return "audio/webm" if set(_TRACK.findall(data[:_HEAD])) == {b"A"} else "video/webm"
     if data[4:8] == b"ftyp":
         return "audio/mp4" if b"soun" in data and b"vide" not in data else "video/mp4"
     if data.startswith(b"PK\x03\x04"):

@@ -163,6 +163,13 @@ class ExecutionInsights(Protocol):
         """Newest first."""
         ...
 
+    async def execution_costs(
+        self, *, graph: str | None, status: str | None, oldest: str, newest: str
+    ) -> Mapping[str, int]:
+        """By id what those cost which a list with these filters shows between two of its ids, in millionths of a dollar.
+        Nothing for those that have cost nothing."""
+        ...
+
     async def execution(self, execution_id: str) -> ExecutionView | None: ...
 
 

@@ -40,7 +40,7 @@ from arvis.runner.book import AccountBook
 _PATIENCE = 25.0
 
 _FIXES: Mapping[str, str] = {
-    ProviderErrorKind.AUTH: "Check the key: remove the account and add it with the right one.",
+    ProviderErrorKind.AUTH: "Check the key, and give the right one in its place.",
     ProviderErrorKind.QUOTA: "Check credit and limits at the vendor.",
     ProviderErrorKind.RATE_LIMIT: "Wait a while; a second account could take over.",
     ProviderErrorKind.BAD_REQUEST: "Check the name of the model and the address.",

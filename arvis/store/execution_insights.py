@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from arvis.domain.executions import Execution
 from arvis.ports.insights import ExecutionView
 from arvis.ports.pages import Page
@@ -24,6 +26,13 @@ class SqlExecutionInsights:
                 "list_executions", before=cursor or LAST, graph=graph, status=status, limit=limit + 1
             )
         return page(rows, execution_of, limit)
+
+    async def execution_costs(
+        self, *, graph: str | None, status: str | None, oldest: str, newest: str
+    ) -> Mapping[str, int]:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("costs_of_executions", graph=graph, status=status, oldest=oldest, newest=newest)
+        return {row["id"]: int(row["micros"]) for row in rows if row["micros"]}
 
     async def execution(self, execution_id: str) -> ExecutionView | None:
         async with self._snapshots.snapshot() as snapshot:

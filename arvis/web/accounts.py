@@ -1,4 +1,4 @@
-"""Accounts of models over HTTP: list those of the configuration and of the product, add, change, remove and try the
+"""Accounts of models over HTTP: list those of the configuration and of the product, add, change and remove the
 latter. A key comes in here and never goes out."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_MODEL = 200
 #: What an account of the product may be called; the configuration may use any letters.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _ANY_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
-_NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
+NAMES: Mapping[str, Schema] = {"account": {**STRING, "minLength": 1, "maxLength": 100}}
 
 _PRIORITY: Schema = {**INTEGER, "minimum": 0, "maximum": 10_000, "description": "Lower is asked first."}
 _HEALTH = record({"model": STRING, "restingUntil": optional(TIME), "kind": STRING, "refusals": INTEGER})
@@ -76,9 +76,6 @@ CHANGED_ACCOUNT = {
     **record(WRITTEN, required=()),
     "description": 'What is left out stays; "" takes a text away. A new address needs the key again.',
 }
-TRIAL = record(
-    {"ok": BOOLEAN, "model": STRING, "durationMs": INTEGER, "error": optional(STRING), "fix": optional(STRING)}
-)
 
 
 class AccountRoutes:
@@ -102,18 +99,9 @@ class AccountRoutes:
                 self._change,
                 {200: ACCOUNT},
                 body=CHANGED_ACCOUNT,
-                names=_NAMES,
+                names=NAMES,
             ),
-            Endpoint("DELETE", one, "Remove an account of the product", OWN, self._remove, {200: OK}, names=_NAMES),
-            Endpoint(
-                "POST",
-                f"{one}/test",
-                "Ask it for one word; costs next to nothing",
-                OWN,
-                self._test,
-                {200: TRIAL},
-                names=_NAMES,
-            ),
+            Endpoint("DELETE", one, "Remove an account of the product", OWN, self._remove, {200: OK}, names=NAMES),
         ]
 
     async def _list(self, _: Call) -> Response:
@@ -133,24 +121,12 @@ class AccountRoutes:
         return answer(self._stored_view(added, (), self._clock.now()), 201)
 
     async def _change(self, call: Call) -> Response:
-        changed = await self._desk.change(_name(call), written(await call.fields()))
+        changed = await self._desk.change(name_of(call), written(await call.fields()))
         return answer(self._stored_view(changed, (), self._clock.now()))
 
     async def _remove(self, call: Call) -> Response:
-        await self._desk.remove(_name(call))
+        await self._desk.remove(name_of(call))
         return answer({"ok": True})
-
-    async def _test(self, call: Call) -> Response:
-        trial = await self._desk.try_out(_name(call))
-        return answer(
-            {
-                "ok": trial.ok,
-                "model": trial.model,
-                "durationMs": trial.duration_ms,
-                "error": trial.error or None,
-                "fix": trial.fix or None,
-            }
-        )
 
     def _stored_view(self, stored: StoredAccount, rests: Sequence[Rest], now: int) -> Json:
         trouble = self._desk.book.trouble_of(stored)
@@ -200,7 +176,7 @@ def _health(name: str, rests: Sequence[Rest], now: int) -> list[Json]:
     ]
 
 
-def _name(call: Call) -> str:
+def name_of(call: Call) -> str:
     name = call.named("account", _ANY_NAME)
     if name is None:
         raise NotFound("There is no such account.", fix="Look it up in the list of accounts (GET /api/accounts).")

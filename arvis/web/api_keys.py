@@ -10,14 +10,15 @@ from starlette.responses import Response
 
 from arvis.domain.errors import NotFound, Unprocessable
 from arvis.domain.events import SessionEnded
+from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import StoredKey, UserRole
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.bodies import Fields, unusable
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
-from arvis.web.identity import OWN
-from arvis.web.keys import PREFIX, key_hash
+from arvis.web.identity import OWN, PLATFORM
+from arvis.web.keys import PREFIX, key_hash, user_of_key
 from arvis.web.schemas import LABEL, OK, STRING, TIME, array, listing, one_of, optional, record
 from arvis.web.views import page_view
 
@@ -91,7 +92,7 @@ class ApiKeyRoutes:
 
     async def _revoke(self, call: Call) -> Response:
         key_id = call.id("key")
-        if not await self._store.write(_remove, key_id):
+        if not await self._store.write(_revoke, key_id, self._clock.now()):
             raise NotFound("There is no such key.", fix="GET /api/keys lists them.")
         self._bus.publish(SessionEnded(key_id))
         return answer({"ok": True})
@@ -137,5 +138,9 @@ def _make(tx: Transaction, wanted: StoredKey) -> StoredKey:
     return made
 
 
-def _remove(tx: Transaction, key_id: str) -> bool:
+def _revoke(tx: Transaction, key_id: str, now: int) -> bool:
+    """What it has set going, such as schedules, goes on with no rights of its own."""
+    person = tx.principals.find(PLATFORM, user_of_key(key_id))
+    if person is not None and person.role is not PrincipalRole.BLOCKED:
+        tx.principals.set_role(person.id, PrincipalRole.MEMBER, now)
     return tx.api_keys.remove(key_id)

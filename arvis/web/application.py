@@ -96,7 +96,10 @@ def build_application(
         by_path.setdefault(endpoint.path, []).append(endpoint)
     routes: list[BaseRoute] = [counter.route(path, group) for path, group in sorted(by_path.items(), key=_place)]
     routes += [*page.routes(), WebSocketRoute("/ws", socket.serve)]
-    application: ASGIApp = Starlette(routes=routes, exception_handlers={HTTPException: answer_http_exception})
+    router = Starlette(routes=routes, exception_handlers={HTTPException: answer_http_exception})
+    # An address with a slash too many is another one. To send it elsewhere would name `http://`, also behind TLS.
+    router.router.redirect_slashes = False
+    application: ASGIApp = router
     for guard in reversed(guards):
         application = guard(application)
     return application

@@ -103,7 +103,7 @@ class Assembly:
         self.watching = Watching(
             insights=around.insights,
             store=around.store,
-            renew=self.sessions.renew,
+            renew=self._gate.renew,
             clock=around.clock,
             zone=around.zone,
         )
@@ -244,7 +244,12 @@ class Assembly:
         around = self._around
         owners = {**around.all_owners, PLATFORM: (OWNER_ID, *around.owners)}
         return PeopleRoutes(
-            insights=around.insights, store=around.store, gate=self._gate, clock=around.clock, owners=owners
+            insights=around.insights,
+            store=around.store,
+            gate=self._gate,
+            clock=around.clock,
+            sessions=self.sessions,
+            owners=owners,
         )
 
     def _agents(self) -> AgentRoutes:

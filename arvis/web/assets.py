@@ -62,7 +62,8 @@ class Page:
 
     def opens(self, path: str) -> bool:
         """Whether a link on any site may lead here."""
-        return path == "/" or path in self._assets or path.split("/")[1] in ADDRESSES
+        before, _, rest = path.partition("/")
+        return path == "/" or path in self._assets or (not before and rest.partition("/")[0] in ADDRESSES)
 
     def routes(self) -> list[Route]:
         pages = [f"/{first}{rest}" for first in sorted(ADDRESSES) for rest in ("", "/{rest:path}")]

@@ -139,8 +139,10 @@ def _voice(fields: Fields) -> bool:
 
 
 def _inbox_id(event_id: str, address: Address) -> str:
-    """The inbox knows messages by channel and id; people who share a channel in threads do not share ids."""
-    return f"{address.thread}/{event_id}" if address.thread else event_id
+    """The inbox knows messages by channel and id; people who share a channel in threads do not share ids. Behind the last
+    slash stands the id, so nobody can choose one that is another thread's."""
+    own = event_id.replace("%", "%25").replace("/", "%2f")
+    return f"{address.thread}/{own}" if address.thread else own
 
 
 def _decoded(text: str) -> bytes:

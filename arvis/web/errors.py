@@ -52,13 +52,16 @@ class Failure:
     code: str
     message: str
     fix: str
+    #: Seconds until it is worth another try, where that is known.
+    seconds: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {"error": {"code": self.code, "message": self.message, "fix": self.fix}}
 
     def to_response(self) -> Response:
-        headers = _HEADERS_OF_CODES.get(self.code, _EXTRA_HEADERS.get(self.status))
-        return JSONResponse(self.to_json(), self.status, headers=headers)
+        headers = _HEADERS_OF_CODES.get(self.code, _EXTRA_HEADERS.get(self.status, {}))
+        later = {} if self.seconds is None else {"Retry-After": str(self.seconds)}
+        return JSONResponse(self.to_json(), self.status, headers={**headers, **later})
 
 
 _EXTRA_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "60"}, 503: {"Retry-After": "10"}}
@@ -73,7 +76,8 @@ def failure_of(error: ArvisError) -> Failure:
     for kind, status in STATUSES:
         if isinstance(error, kind):
             message = f"{error.what} {error.why}".strip()
-            return Failure(status, error.code, message, error.fix)
+            seconds = error.seconds if isinstance(error, TooMany) else None
+            return Failure(status, error.code, message, error.fix, seconds)
     log.error("Unexpected error while answering a request", exc_info=error)
     return INTERNAL
 

@@ -51,6 +51,7 @@ _EXECUTION: dict[str, Schema] = {
 _STEP = record({"number": INTEGER, "node": STRING, "decision": STRING, "at": TIME, "durationMs": INTEGER})
 _WAIT = record({"id": STRING, "kind": STRING, "prompt": STRING, "askedAt": TIME, "open": {"type": "boolean"}})
 EXECUTION = record(_EXECUTION)
+LISTED_EXECUTION = record({**_EXECUTION, "costUsd": NUMBER})
 EXECUTION_DETAIL = record(
     {
         **_EXECUTION,
@@ -83,7 +84,7 @@ class ExecutionRoutes:
                 "Turns, runs and what they call, newest first",
                 READ,
                 self._list,
-                {200: listing(EXECUTION)},
+                {200: listing(LISTED_EXECUTION)},
                 query={**PAGING, **filters},
             ),
             Endpoint("GET", one, "One of them with its way", READ, self._show, shown),
@@ -91,14 +92,17 @@ class ExecutionRoutes:
         ]
 
     async def _list(self, call: Call) -> Response:
+        graph, status = call.query("graph"), call.choice("status", ExecutionStatus)
         page = await self._insights.executions(
-            graph=call.query("graph"),
-            status=call.choice("status", ExecutionStatus),
-            limit=call.limit,
-            cursor=call.query("cursor"),
+            graph=graph, status=status, limit=call.limit, cursor=call.query("cursor")
         )
+        if not page.items:
+            return answer(page_view([], page.next_cursor))
+        newest, oldest = page.items[0].id, page.items[-1].id
+        costs = await self._insights.execution_costs(graph=graph, status=status, oldest=oldest, newest=newest)
         agents = await self._agents()
-        return answer(page_view([_view(each, agents) for each in page.items], page.next_cursor))
+        items = [{**_view(each, agents), "costUsd": costs.get(each.id, 0) / _MICROS} for each in page.items]
+        return answer(page_view(items, page.next_cursor))
 
     async def _show(self, call: Call) -> Response:
         found = await self._insights.execution(call.id("execution"))

@@ -74,7 +74,7 @@ class TalkExport:
         async for summaries in self._summaries():
             for each in summaries:
                 turns = f"turns {each.first_turn} to {each.last_turn}"
-                yield f"\n## Summary of {turns} ({each.status})\n\n{each.summary}\n"
+                yield f"\n## Summary of {turns} ({each.status})\n\n{_quoted(each.summary)}\n"
         async for messages in self._messages():
             for message in messages:
                 yield _told(message)
@@ -95,12 +95,22 @@ class TalkExport:
 
 
 def _told(message: StoredMessage) -> str:
-    who = message.user_name or ("Arvis" if message.role is Role.NOTICE else "somebody")
+    who = _in_one_line(message.user_name) or ("Arvis" if message.role is Role.NOTICE else "somebody")
     files = "".join(
-        f"\n[file: {each.filename}, {each.content_type}, {each.size} bytes]\n" for each in message.attachments
+        f"\n[file: {_in_one_line(each.filename)}, {each.content_type}, {each.size} bytes]\n"
+        for each in message.attachments
     )
-    content = message.content or ("" if files else "(this text is past its time)")
+    content = _quoted(message.content) or ("" if files else "(this text is past its time)")
     return f"\n### {who} ({message.role}), {_moment(message.created_at)}\n\n{content}\n{files}"
+
+
+def _quoted(text: str) -> str:
+    """Nothing that somebody wrote can be taken for a heading of ours, and so for a message of somebody else."""
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+def _in_one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
 
 
 def _summary_view(compaction: Compaction) -> dict[str, object]:

@@ -97,6 +97,8 @@ class Guard:
         self._app = app
         self._hosts = hosts
         self._public_origin = public_origin
+        parts = urlsplit(public_origin or "")
+        self._name_over_tls = _name_of(parts.netloc) if parts.scheme == "https" else None
         self._cookie = cookie
         self._opens = opens
 
@@ -117,17 +119,21 @@ class Guard:
             return None
         if headers.get("sec-fetch-site", "").lower() in _FOREIGN_SITES:
             return _WRONG_ORIGIN
-        return None if method in _SAFE_METHODS else self._origin_refusal(scope["type"], headers)
+        return None if method in _SAFE_METHODS else self._origin_refusal(headers)
 
-    def _origin_refusal(self, kind: str, headers: Headers) -> Failure | None:
+    def _origin_refusal(self, headers: Headers) -> Failure | None:
         origins = headers.getlist("origin")
         if origins:
-            own = {f"http://{headers['host'].lower()}", self._public_origin}
-            return None if len(origins) == 1 and origins[0] in own else _WRONG_ORIGIN
+            own = len(origins) == 1 and self._is_own(origins[0], headers["host"].lower())
+            return None if own else _WRONG_ORIGIN
         with_cookie = self._cookie in headers.get("cookie", "") and "authorization" not in headers
-        if kind == "http" and with_cookie and REQUEST_HEADER not in headers:
-            return _NO_ORIGIN
-        return None
+        return _NO_ORIGIN if with_cookie and REQUEST_HEADER not in headers else None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Where the public address is one of TLS, a page without it under the same name may be anybody's on the network."""
+        if origin == self._public_origin:
+            return True
+        return origin == f"http://{host}" and _name_of(host) != self._name_over_tls
 
 
 class AnswerHeaders:

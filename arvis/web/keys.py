@@ -67,6 +67,11 @@ def key_hash(key: str) -> str:
     return _digest(key.encode()).hex()
 
 
+def user_of_key(key_id: str) -> str:
+    """The user id of a key of the product that is no owner's."""
+    return f"key-{key_id}"
+
+
 def _digest(key: bytes) -> bytes:
     return hashlib.sha256(key).digest()
 
@@ -76,7 +81,7 @@ def _holder(digest: bytes, key: ApiKey) -> Identity:
 
 
 def _identity(key: StoredKey) -> Identity:
-    return _opens(Role(key.role), f"key-{key.id}", key.name, key.agents, key.id)
+    return _opens(Role(key.role), user_of_key(key.id), key.name, key.agents, key.id)
 
 
 def _opens(role: Role, user_id: str, name: str, agents: tuple[str, ...], key: str | None = None) -> Identity:

@@ -7,6 +7,7 @@ The counts live in memory on purpose: a restart forgets tries, and codes die aft
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections import OrderedDict, deque
 
 from arvis.domain.errors import TooMany
@@ -55,9 +56,12 @@ class _Tries:
         now = self._clock.monotonic()
         tries = self._tries.setdefault(name, deque(maxlen=_WINDOWS[-1][0]))
         for most, seconds in _WINDOWS:
-            if sum(1 for at in tries if now - at < seconds) >= most:
+            counted = [at for at in tries if now - at < seconds]
+            if len(counted) >= most:
                 raise TooMany(
-                    "Too many wrong tries to log in.", fix="Wait a minute; after 20 in an hour, wait an hour."
+                    "Too many wrong tries to log in.",
+                    fix="Wait a minute; after 20 in an hour, wait an hour.",
+                    seconds=math.ceil(counted[-most] + seconds - now),
                 )
         tries.append(now)
         self._tries.move_to_end(name)

@@ -68,20 +68,20 @@ class PasswordDesk:
                 code="login_needed",
             )
         user_rows.check_password(password)
-        if await self.has_password(identity.user_id):
+        user = await self._store.read(user_rows.find, identity.user_id)
+        if user is not None and self._secured(user):
             if current is None:
                 raise Unprocessable("`current` is missing.", fix="Send the password that is set now as `current`.")
-            await self.check(address, identity.user_id, current)
-        await self._set(identity.user_id, password, identity.session)
+            user = await self.check(address, identity.user_id, current)
+        kept = await self._passwords.hashed(password)
+        now, session = self._clock.now(), identity.session
+        self._sessions.tell_of_end(await self._store.write(user_rows.change_password, user, kept, now, session))
 
     async def reset(self, user_id: str, password: str) -> None:
         """A new password for somebody, all of whose logins end."""
         user_rows.check_password(password)
-        await self._set(user_id, password, None)
-
-    async def _set(self, user_id: str, password: str, but: str | None) -> None:
         kept = await self._passwords.hashed(password)
-        ended: Sequence[str] = await self._store.write(user_rows.set_password, user_id, kept, self._clock.now(), but)
+        ended: Sequence[str] = await self._store.write(user_rows.set_password, user_id, kept, self._clock.now())
         self._sessions.tell_of_end(ended)
 
     async def _fits(self, user: User | None, password: str) -> bool:

@@ -5,6 +5,7 @@ Viewers may look, operators let people in and turn them away, only owners change
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -26,6 +27,7 @@ from arvis.web.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
 from arvis.web.identity import OPERATE, OWN, PLATFORM, READ
 from arvis.web.schemas import BOOLEAN, LABEL, STRING, TIME, array, listing, one_of, optional, record
+from arvis.web.sessions import Sessions
 from arvis.web.views import page_view
 
 Json = dict[str, Any]
@@ -72,11 +74,14 @@ CODE_OR_ID = record({"code": CODE, "id": STRING}, required=())
 class PeopleRoutes:
     """`owners` are those of the configuration and the first user; to them come the users of the dashboard who are owners."""
 
-    def __init__(self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, owners: Owners) -> None:
+    def __init__(
+        self, *, insights: Insights, store: Store, gate: Gate, clock: Clock, sessions: Sessions, owners: Owners
+    ) -> None:
         self._insights = insights
         self._store = store
         self._gate = gate
         self._clock = clock
+        self._sessions = sessions
         self._owners = owners
 
     def endpoints(self) -> list[Endpoint]:
@@ -134,8 +139,8 @@ class PeopleRoutes:
         role, paired = _role(fields.label("role")), fields.raw("paired")
         if paired is not None and not isinstance(paired, bool):
             raise unusable("paired", "must be true or false")
-        await self._store.write(
-            people.change,
+        ended = await self._store.write(
+            _change,
             call.id("person"),
             role=role,
             paired=paired,
@@ -143,6 +148,7 @@ class PeopleRoutes:
             by=await self._by(call),
             now=self._clock.now(),
         )
+        self._sessions.tell_of_end(ended)
         return await self._shown(call.id("person"))
 
     async def _pairings(self, call: Call) -> Response:
@@ -211,6 +217,12 @@ class PeopleRoutes:
     async def _all_owners(self) -> Owners:
         users = await self._store.read(_owners_here)
         return {**self._owners, PLATFORM: [*self._owners.get(PLATFORM, ()), *users]}
+
+
+def _change(tx: Transaction, person_id: str, **how: Any) -> Sequence[str]:
+    """The logins that ended: who is blocked has none."""
+    changed = people.change(tx, person_id, **how)
+    return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()
 
 
 def _owners_here(tx: Transaction) -> list[str]:

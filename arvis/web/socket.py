@@ -24,7 +24,7 @@ from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
-from arvis.web.identity import READ, SEND, Identity
+from arvis.web.identity import READ, SEND, Identity, Role
 from arvis.web.patience import Patience
 from arvis.web.speech import Listening
 from arvis.web.views import delivery_frame
@@ -36,6 +36,8 @@ _SLICE = 16
 
 #: That one frame names.
 _MOST_TOPICS = 50
+
+_NOT_LOGGED_IN = Failure(401, "no_credential", "Nobody is logged in here.", "Log in, then open the socket again.")
 
 _Handler = Callable[[Client, Fields], Awaitable[None]]
 
@@ -81,6 +83,10 @@ class SocketRoute:
         identity = await attempt(self._gate.identify(socket))
         if isinstance(identity, Failure):
             await identity.to_response()(socket.scope, socket.receive, socket.send)
+            return
+        if identity.role is Role.NOBODY and "origin" in socket.headers:
+            # A browser: the page's own sockets bring its login, and a page has no key to say.
+            await _NOT_LOGGED_IN.to_response()(socket.scope, socket.receive, socket.send)
             return
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect):

@@ -1,5 +1,5 @@
-"""Tries what was typed into a form and is not kept yet: an account of models, a bot. What is told here goes to its vendor or
-platform, and nowhere else."""
+"""Tries accounts of models and bots, also what was typed into a form and is not kept yet. What is told here goes to its
+vendor or platform, and nowhere else."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.runs import RunResult
 from arvis.ports.choices import Choices
 from arvis.runner.desk import AccountDesk, Trial
-from arvis.web.accounts import TRIAL, WRITTEN
+from arvis.web.accounts import NAMES, WRITTEN, name_of
 from arvis.web.accounts import written as account_written
 from arvis.web.bodies import unusable
 from arvis.web.bots import FINDINGS, NEW_BOT, PLATFORM
 from arvis.web.bots import written as bot_written
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.identity import OWN
-from arvis.web.schemas import NUMBER, STRING, one_of, optional, record
+from arvis.web.schemas import BOOLEAN, INTEGER, NUMBER, STRING, one_of, optional, record
 
 _KINDS = (*ProviderErrorKind, "other")
 _PER = 1_000_000
 _UNNAMED = "main"
 
 NEW_TRIAL = record({"name": STRING, **WRITTEN}, required=("provider",))
-FULL_TRIAL = record(
+TRIAL = record(
     {
-        **TRIAL["properties"],
-        "provider": STRING,
+        "ok": BOOLEAN,
+        "provider": {**optional(STRING), "description": "null: a kept account that did not answer."},
+        "model": STRING,
+        "durationMs": INTEGER,
+        "error": optional(STRING),
+        "fix": optional(STRING),
         "kind": {**optional(one_of(_KINDS)), "description": "What kind of failure; null: it answers."},
         "costUsd": {**optional(NUMBER), "description": "Of this one word; null: no price or no count is known."},
     }
@@ -51,8 +55,17 @@ class TrialRoutes:
                 "Ask an account that is not kept for one word",
                 OWN,
                 self._account,
-                {200: FULL_TRIAL},
+                {200: TRIAL},
                 body=NEW_TRIAL,
+            ),
+            Endpoint(
+                "POST",
+                "/api/accounts/{account}/test",
+                "Ask it for one word; costs next to nothing",
+                OWN,
+                self._kept_account,
+                {200: TRIAL},
+                names=NAMES,
             ),
             Endpoint(
                 "POST",
@@ -71,6 +84,10 @@ class TrialRoutes:
         trial = await self._accounts.try_new(account_written(fields))
         return answer(self._view(trial, provider))
 
+    async def _kept_account(self, call: Call) -> Response:
+        trial = await self._accounts.try_out(name_of(call))
+        return answer(self._view(trial, trial.result.provider if trial.result is not None else None))
+
     async def _bot(self, call: Call) -> Response:
         fields = await call.fields()
         platform, name = fields.required_text("platform"), fields.label("name", 64) or _UNNAMED
@@ -80,7 +97,7 @@ class TrialRoutes:
         items = [{"level": one.level, "text": one.text, "fix": one.fix or None} for one in found]
         return answer({"findings": items})
 
-    def _view(self, trial: Trial, provider: str) -> dict[str, Any]:
+    def _view(self, trial: Trial, provider: str | None) -> dict[str, Any]:
         return {
             "ok": trial.ok,
             "provider": provider,
@@ -89,7 +106,7 @@ class TrialRoutes:
             "error": trial.error or None,
             "fix": trial.fix or None,
             "kind": trial.kind or None,
-            "costUsd": None if trial.result is None else self._cost(provider, trial.result, trial.model),
+            "costUsd": None if trial.result is None else self._cost(provider or "", trial.result, trial.model),
         }
 
     def _cost(self, provider: str, result: RunResult, model: str) -> float | None:

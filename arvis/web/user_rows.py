@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.errors import Conflict, NotFound, Unauthorised, Unprocessable
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD, User, UserRole
 from arvis.ports.store import Transaction
@@ -98,6 +98,17 @@ def set_password(tx: Transaction, user_id: str, kept: str, now: int, but: str | 
     tx.users.update(user)
     tx.logins.drop_codes(user.id)
     return tx.logins.close_sessions_of(principal_of(tx, user, now).id, but)
+
+
+def change_password(tx: Transaction, shown: User | None, kept: str, now: int, session: str) -> Sequence[str]:
+    """The same for who is logged in, with the password that was `shown` to be theirs: meanwhile another one may have been
+    set, or this login may have been ended by somebody who is rid of its holder now."""
+    holder, user = tx.logins.session(session), None if shown is None else find(tx, shown.id)
+    if holder is None or user is None or shown is None or user.password_hash != shown.password_hash:
+        raise Unauthorised(
+            "The password was changed meanwhile.", fix="Log in again with the new one.", code="session_ended"
+        )
+    return set_password(tx, user.id, kept, now, session)
 
 
 def check_password(password: str) -> None:

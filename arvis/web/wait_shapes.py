@@ -82,7 +82,8 @@ def _wanted(view: WaitView) -> Json:
         change = {"text": state["question"], "hash": state["digest"]}
         return {"tool": proposal["kind"], "arguments": proposal["fields"], "risk": None, "change": change}
     asking = state.get("asking")
-    if asking is None or view.wait.subject is not None:
+    # The state knows what is asked now; of what was decided before, the prompt tells.
+    if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:
         return {"tool": None, "arguments": None, "risk": None, "change": None}
     call = rounds.calls_of(state, rounds.count(state))[asking["call"]]
     return {

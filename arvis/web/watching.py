@@ -34,6 +34,8 @@ _LONGEST_TOPIC = 100
 
 #: What moves none of the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
+#: What moves who may watch.
+_OF_RIGHTS = frozenset({ChangeTopic.USERS, ChangeTopic.KEYS})
 _HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
 
 
@@ -45,11 +47,11 @@ class Pace:
     counts: float = 1.0
 
 
-Renew = Callable[[str], Awaitable[Identity | None]]
+Renew = Callable[[Identity], Awaitable[Identity | None]]
 
 
 class Watching:
-    """All watchers of this server. `zone` is the one whose days cost money; `renew` says who holds a login now."""
+    """All watchers of this server. `zone` is the one whose days cost money; `renew` says who holds a login or key now."""
 
     def __init__(
         self, *, insights: Insights, store: Store, renew: Renew, clock: Clock, zone: str, pace: Pace | None = None
@@ -71,6 +73,7 @@ class Watching:
         self._newest: Headline | None = None
         self._counting: asyncio.Task[None] | None = None
         self._checking: asyncio.Task[None] | None = None
+        self._doubted = False
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
@@ -161,21 +164,30 @@ class Watching:
     def _note(self, topic: str, id_: str | None) -> None:
         if topic in self._watched:
             self._add([topic], [id_] if id_ is not None else None)
-        if topic == ChangeTopic.USERS and self._checking is None:
-            self._checking = asyncio.create_task(self._check_all())
+        if topic in _OF_RIGHTS:
+            self._doubted = True
+            if self._checking is None:
+                self._checking = asyncio.create_task(self._check_all())
         if topic not in _UNCOUNTED and ChangeTopic.OVERVIEW in self._watched:
             self._count()
 
     async def _check_all(self) -> None:
-        """Users were changed: whose role was taken away watches no longer."""
-        for client in list(self._watchers):
-            session = client.identity.session
-            found = await attempt(self._renew(session)) if session is not None else client.identity
-            if found is None:
-                client.hang_up(NO_ACCESS, "logged out")
-            elif not isinstance(found, Failure):
-                self.recognise(client, found)
-        self._checking = None
+        """Users or keys were changed: whose rights were taken away watches no longer. What changes in the middle of a look
+        is looked at again."""
+        try:
+            while self._doubted:
+                self._doubted = False
+                for client in list(self._watchers):
+                    await self._check(client)
+        finally:
+            self._checking = None
+
+    async def _check(self, client: Client) -> None:
+        found = await attempt(self._renew(client.identity))
+        if found is None:
+            client.hang_up(NO_ACCESS, "logged out")
+        elif not isinstance(found, Failure):
+            self.recognise(client, found)
 
     def _missed(self, _: NoticesMissed) -> None:
         self._add(list(self._watched), None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.browser.daemon import Daemon
+from tests.browser.watching import Watch
 
 #: Longer than the longest pause between two tries to connect.
 PATIENCE_MS = 45_000
@@ -30,11 +31,23 @@ async def talk_with(page: Page, daemon: Daemon, *tools: str) -> str:
     return slug
 
 
+async def guest(browser: Browser, daemon: Daemon, role: str) -> tuple[Page, Watch]:
+    """A page on which somebody of this role is logged in. Whoever asks closes its context."""
+    made = await daemon.api("POST", "/api/users", {"id": role, "name": role.title(), "role": role})
+    page = await (await browser.new_context(base_url=daemon.address)).new_page()
+    watch = Watch(daemon.address)
+    await watch.over(page)
+    await page.goto(made["link"]["url"])
+    return page, watch
+
+
 async def connected(page: Page) -> None:
     await expect(page.locator("[data-channel] [data-link=ready]").first).to_be_attached(timeout=PATIENCE_MS)
 
 
 async def log_in(page: Page, daemon: Daemon) -> None:
+    """By the first link of all, which would else lead to the first run."""
+    await daemon.api("POST", "/api/setup/dismiss")
     await page.goto(daemon.login_link)
     await connected(page)
 

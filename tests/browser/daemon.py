@@ -24,7 +24,7 @@ class Daemon:
     """One data folder, several lives on one port. The first life takes a free port."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._port = 0
         self._process: asyncio.subprocess.Process | None = None
         self.address = ""
@@ -33,10 +33,10 @@ class Daemon:
     async def start(self) -> None:
         """Returns when it is ready; the first start prints the login link as well."""
         first = self._port == 0
-        with (self._folder / "daemon.log").open("ab") as log:
+        with (self.folder / "daemon.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "arvis", "run", "--data", str(self._folder / "data")),
-                cwd=self._folder,
+                *(sys.executable, "-m", "arvis", "run", "--data", str(self.folder / "data")),
+                cwd=self.folder,
                 env=_environment(self._port),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
@@ -69,7 +69,7 @@ class Daemon:
 
     @property
     def key(self) -> str:
-        return (self._folder / "data" / "api-key").read_text().strip()
+        return (self.folder / "data" / "api-key").read_text().strip()
 
     async def kill(self) -> None:
         """SIGKILL, and wait until it is gone. A daemon that has ended by itself is a failure."""
@@ -94,7 +94,7 @@ class Daemon:
         return found
 
     def _log(self) -> str:
-        return (self._folder / "daemon.log").read_text(errors="replace")[-4000:]
+        return (self.folder / "daemon.log").read_text(errors="replace")[-4000:]
 
 
 def _environment(port: int) -> Mapping[str, str]:

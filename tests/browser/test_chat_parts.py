@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
+from urllib.parse import parse_qs, urlparse
 
-from playwright.async_api import Browser, FilePayload, Page, Response, expect
+from playwright.async_api import Browser, FilePayload, Page, Response, WebSocketRoute, expect
 
 from tests.browser.chatting import (
     answers,
     column,
     connected,
     expect_statuses,
-    log_in,
+    guest,
     new_agent,
     questions,
     say,
     talk_with,
 )
 from tests.browser.daemon import Daemon
-from tests.browser.watching import Watch
 
 BUDGET = 250 * 1024
+
+#: Notes the longest task of the page from now on, in ms.
+LONG_TASKS = """window.longest = 0; new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
+}).observe({type: "longtask"})"""
+
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 WRITE = 'demo: tool write_file {"path": "a.txt", "content": "hello"}'
-
-
-async def guest(browser: Browser, daemon: Daemon, role: str) -> tuple[Page, Watch]:
-    """A page on which somebody of this role is logged in. Whoever asks closes its context."""
-    made = await daemon.api("POST", "/api/users", {"id": role, "name": role.title(), "role": role})
-    page = await (await browser.new_context(base_url=daemon.address)).new_page()
-    watch = Watch(daemon.address)
-    await watch.over(page)
-    await page.goto(made["link"]["url"])
-    return page, watch
 
 
 async def test_a_tool_is_approved_where_it_is_asked(dashboard: Page, daemon: Daemon) -> None:
@@ -57,10 +54,10 @@ async def test_a_tool_is_called_with_other_arguments_or_not_at_all(dashboard: Pa
     await say(dashboard, WRITE)
     question = dashboard.get_by_role("region", name="Waits for your decision")
     await question.get_by_role("button", name="Change the arguments").click()
-    await question.get_by_label("Arguments").fill("[1]")
+    await question.get_by_role("textbox").fill("[1]")
     await question.get_by_role("button", name="Approve with these").click()
     await expect(question.get_by_text("This is not a JSON object.")).to_be_visible()
-    await question.get_by_label("Arguments").fill('{"path": "b.txt", "content": "changed"}')
+    await question.get_by_role("textbox").fill('{"path": "b.txt", "content": "changed"}')
     await question.get_by_role("button", name="Approve with these").click()
     await expect(answers(dashboard).last).to_contain_text("b.txt")
     await say(dashboard, WRITE)
@@ -196,9 +193,6 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
     for number in range(60):
         body = {"content": f"demo: say answer {number}", "channelId": f"dashboard-agent-{slug}"}
         await daemon.api("POST", "/api/message", body)
-    await daemon.api(
-        "GET", f"/api/messages/{(await daemon.api('GET', '/api/conversations?limit=1'))['items'][0]['id']}", status=404
-    )
     await dashboard.goto(f"/chat/{slug}")
     await expect(answers(dashboard).last).to_have_text("answer 59", timeout=20_000)
     await dashboard.reload()
@@ -209,13 +203,78 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
     await expect(dashboard.get_by_role("button", name="Show older messages")).to_have_count(0)
 
 
+async def test_two_thousand_messages_stay_smooth(dashboard: Page, daemon: Daemon, figures: list[str]) -> None:
+    """The talk is made up, as it would take minutes to hold: what is measured is the page."""
+    slug = await new_agent(daemon)
+    await dashboard.route("**/api/conversations?*channel=*", lambda route: route.fulfill(json=one_talk(slug)))
+    await dashboard.route(
+        "**/api/conversations/long/messages?*", lambda route: route.fulfill(json=page_of(route.request.url))
+    )
+    await dashboard.goto(f"/chat/{slug}")
+    older = dashboard.get_by_role("button", name="Show older messages")
+    for shown in range(100, 2_000, 100):
+        await expect(dashboard.locator("article")).to_have_count(shown)
+        await older.click()
+    await expect(dashboard.locator("article")).to_have_count(2_000)
+    await dashboard.evaluate(LONG_TASKS)
+    await dashboard.get_by_label("Message", exact=True).press_sequentially("demo: say smooth", delay=20)
+    await dashboard.keyboard.press("Enter")
+    await expect(answers(dashboard).last).to_have_text("smooth")
+    longest = await dashboard.evaluate("window.longest")
+    figures.append(f"2,000 messages: the longest task while writing and hearing took {longest:.0f} ms (limit 400)")
+    assert longest < 400
+
+
+def one_talk(slug: str) -> dict[str, object]:
+    place = {"platform": "web", "connector": "web", "channelId": f"dashboard-agent-{slug}", "thread": ""}
+    talk = {"id": "long", "agent": slug, "turns": 1000, "createdAt": 1, "lastMessageAt": 3_000, "open": True, **place}
+    return {"items": [{**talk, "title": "Long", "preview": "", "people": 1}], "nextCursor": None}
+
+
+def page_of(url: str) -> dict[str, object]:
+    """A hundred of two thousand messages; the cursor is the number of the first."""
+    first = int(parse_qs(urlparse(url).query).get("cursor", ["0"])[0])
+    items = [stored(2_000 - number) for number in range(first, first + 100)]
+    return {"items": items, "nextCursor": str(first + 100) if first < 1_900 else None}
+
+
+def stored(number: int) -> dict[str, object]:
+    words = f"**Message {number}** with `code`\n\n- one\n- two\n\n| a | b |\n|---|---|\n| {number} | x |"
+    about = {"role": "user" if number % 2 else "assistant", "content": words, "status": "answered", "reason": None}
+    whose = {"userName": "Owner", "agent": None, "replyTo": None, "createdAt": number}
+    return {"id": f"M{number}", **about, **whose, "attachments": [], "files": [], "buttons": []}
+
+
+async def test_a_hand_over_is_a_quiet_line(dashboard: Page, daemon: Daemon) -> None:
+    """What the daemon says when a conductor hands over, put into the socket."""
+    sockets: list[WebSocketRoute] = []
+
+    def meet(socket: WebSocketRoute) -> None:
+        socket.connect_to_server()
+        sockets.append(socket)
+
+    await dashboard.route_web_socket("**/ws", meet)
+    slug = await talk_with(dashboard, daemon)
+    moved = {"type": "agent_moved", "messageId": "M", "from": "conductor", "to": slug}
+    ended = {"type": "transfer_data", "messageId": "M", "graph": "planning", "stopReason": "done"}
+    for frame in (moved, ended):
+        for socket in sockets:
+            socket.send(json.dumps(frame))
+    notes = dashboard.locator("[data-kind=note]")
+    await expect(notes).to_have_text([f"Conductor handed over to {slug.title()}.", "Plan: done"])
+
+
 async def test_the_first_load_is_small(browser: Browser, daemon: Daemon, figures: list[str]) -> None:
     """What the page asks for, as the server packs it."""
     async with await browser.new_context(base_url=daemon.address) as context:
         await context.add_cookies([await daemon.cookie()])
         page = await context.new_page()
         answered: list[Response] = []
-        page.on("response", answered.append)
+
+        def note(response: Response) -> None:
+            answered.append(response)
+
+        page.on("response", note)
         await page.goto("/chat")
         await connected(page)
         await expect(page.get_by_label("Message", exact=True)).to_be_focused()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
+from tests.browser.chatting import PATIENCE_MS, guest, log_in
 from tests.browser.daemon import Daemon
 
 
@@ -46,3 +47,60 @@ async def test_a_phone_has_its_bar_below(phone: Page) -> None:
     await phone.get_by_role("button", name="More").click()
     await phone.get_by_role("dialog").get_by_role("link", name="Usage").click()
     await expect(phone).to_have_url("/usage")
+
+
+async def test_the_theme_is_kept(dashboard: Page) -> None:
+    await dashboard.goto("/now")
+    root, ground = dashboard.locator("html"), "getComputedStyle(document.body).backgroundColor"
+    await expect(dashboard.get_by_role("heading", level=1)).to_be_visible()
+    light = await dashboard.evaluate(ground)
+    await dashboard.get_by_role("button", name="Theme: as the system").click()
+    await dashboard.get_by_role("button", name="Theme: light").click()
+    await expect(root).to_have_attribute("data-theme", "dark")
+    await dashboard.reload()
+    await expect(root).to_have_attribute("data-theme", "dark")
+    assert await dashboard.evaluate(ground) != light
+
+
+async def test_a_lost_connection_is_told_and_comes_back_by_itself(page: Page, own_daemon: Daemon) -> None:
+    await log_in(page, own_daemon)
+    banner = page.get_by_text("No connection to Arvis.", exact=False)
+    await own_daemon.kill()
+    await expect(banner).to_be_visible(timeout=10_000)
+    await expect(page.get_by_role("button", name="Try now")).to_be_visible()
+    await own_daemon.start()
+    await page.get_by_role("button", name="Try now").click()
+    await expect(banner).to_have_count(0, timeout=PATIENCE_MS)
+    await expect(page.locator("[data-channel] [data-link=ready]")).to_be_attached(timeout=PATIENCE_MS)
+
+
+async def test_a_question_mark_shows_the_keys(dashboard: Page) -> None:
+    await dashboard.goto("/now")
+    await expect(dashboard.get_by_role("heading", level=1)).to_be_visible()
+    await dashboard.keyboard.press("?")
+    help_ = dashboard.get_by_role("dialog", name="Keyboard")
+    await expect(help_).to_contain_text("Search pages, agents, conversations and commands")
+    await dashboard.keyboard.press("Escape")
+    await expect(help_).to_have_count(0)
+
+
+async def test_where_somebody_types_letters_are_letters(dashboard: Page) -> None:
+    await dashboard.goto("/chat")
+    field = dashboard.get_by_label("Message", exact=True)
+    await field.press_sequentially("gq?")
+    await expect(field).to_have_value("gq?")
+    await expect(dashboard).to_have_url("/chat")
+    await field.press("Escape")
+    await dashboard.keyboard.press("g")
+    await dashboard.keyboard.press("q")
+    await expect(dashboard).to_have_url("/queue")
+
+
+async def test_who_may_only_chat_sees_nothing_else(browser: Browser, daemon: Daemon) -> None:
+    page, watch = await guest(browser, daemon, "chat")
+    links = page.get_by_role("navigation", name="Pages").first.get_by_role("link")
+    await expect(links).to_have_text(["Arvis", "Chat"])
+    await page.goto("/queue")
+    await expect(page.get_by_text("There is no such page.")).to_be_visible()
+    await page.context.close()
+    watch.check()

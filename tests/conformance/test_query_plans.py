@@ -132,6 +132,7 @@ SMALL_SORTS = {
     "files_of_page": "the files of one page of messages",
     "deliveries_of_page": "the deliveries of one page of messages",
     "costs_of_page": "the model calls of one page of messages",
+    "costs_of_executions": "the model calls of one page of executions",
     "one_talk": "who wrote among a hundred messages",
     "compacted_messages": "the messages of one summary",
     "facts_of_scopes": "the facts of three scopes, which are bounded",

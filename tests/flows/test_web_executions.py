@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,9 @@ import pytest
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.messages import MessageStatus
+from arvis.domain.runs import ModelCall
 from arvis.ports.insights import ExecutionView
+from arvis.ports.store import Transaction
 from tests.flows.house import House
 from tests.flows.scripted import Held
 from tests.flows.web_server import VIEWER_KEY, Site, running_site
@@ -32,7 +36,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 
 async def test_what_works_is_listed_and_shown_with_its_way(site: Site) -> None:
     (listed,) = (await site.call("GET", "/api/executions?status=paused")).json()["items"]
-    assert (listed["graph"], listed["source"]) == ("agent", "schedule:s1")
+    assert (listed["graph"], listed["source"], listed["costUsd"]) == ("agent", "schedule:s1", 0)
     shown = (await site.call("GET", f"/api/executions/{EXECUTION.id}")).json()
     assert [step["node"] for step in shown["path"]] == ["prepare"]
     assert [(wait["id"], wait["open"]) for wait in shown["waits"]] == [("w1", True)]
@@ -62,3 +66,24 @@ async def test_ending_an_execution_ends_its_turn(house: House) -> None:
     found = await house.insights.execution(execution.id)
     assert found is not None
     assert found.execution.status is ExecutionStatus.CANCELLED
+
+
+async def test_a_list_knows_what_each_has_cost(house: House) -> None:
+    for text in ("One", "Two"):
+        await house.until_status((await house.say(text)).message_id, MessageStatus.ANSWERED)
+    (newest, oldest) = (await house.insights.executions(graph=None, status="done", limit=10, cursor=None)).items
+    found = await house.insights.execution(newest.id)
+    assert found is not None
+    dear = replace(found.calls[0], id=house.new_id(), cost_micros=250)
+    await house.store.write(_book, dear, found.execution)
+    costs = partial(house.insights.execution_costs, graph=None, oldest=oldest.id)
+    assert await costs(status="done", newest=newest.id) == {newest.id: 250}
+    assert await costs(status="done", newest=oldest.id) == {}
+    assert await costs(status="failed", newest=newest.id) == {}
+
+
+def _book(tx: Transaction, call: ModelCall, execution: Execution) -> None:
+    agent_id = execution.state["agent"]
+    assert tx.usage.add(
+        call, execution_id=execution.id, job_id="job", agent_id=agent_id, principal_id=None, client_id=None
+    )

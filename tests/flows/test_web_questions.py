@@ -80,6 +80,10 @@ async def test_a_question_says_who_asks_what_and_why(site: Site, house: House) -
     await house.until_status(message, MessageStatus.ANSWERED)
     (tool,) = [step.data for step in (await house.timeline(message)).steps if step.step == "tool"]
     assert (tool["decision"], tool["arguments"]) == ("approve", '{"words": "the attic"}')
+    (done,) = await listed(site, VIEWER_KEY, "open=false")
+    assert (done["answer"]["decision"], done["tool"], done["answeredByName"] is None) == ("approve", None, False)
+    late = await site.call("POST", f"/api/waits/{shown['id']}/answer", json=answer)
+    assert (late.status, done["answeredByName"] in late.json()["error"]["message"]) == (409, True)
     assert tool["durationMs"] >= 0
 
 

@@ -91,6 +91,20 @@ def test_a_success_gives_its_try_back() -> None:
         limiter.forgive("192.0.2.1")
 
 
+async def test_who_tries_too_often_hears_when_to_come_again() -> None:
+    clock = SteppedClock()
+    limiter = LoginLimiter(clock=clock)
+    for _ in range(4):
+        limiter.count("192.0.2.1")
+    await clock.sleep(20)
+    limiter.count("192.0.2.1")
+    with pytest.raises(TooMany) as caught:
+        limiter.count("192.0.2.1")
+    assert caught.value.seconds == 40
+    await clock.sleep(40)
+    limiter.count("192.0.2.1")
+
+
 def test_the_limiter_does_not_grow_for_ever() -> None:
     limiter = LoginLimiter(clock=SteppedClock())
     for number in range(10_050):

@@ -58,6 +58,14 @@ VALUES (:execution_id, :cursor_id, :visit, :name, :state, :result, :at)
 ON CONFLICT (execution_id, cursor_id, visit, name) DO UPDATE
 SET state = excluded.state, result = excluded.result, at = excluded.at;
 
+-- name: costs_of_executions
+SELECT executions.id, CAST(sum(usage.cost_micros) AS BIGINT) AS micros FROM executions
+JOIN usage ON usage.execution_id = executions.id
+WHERE executions.id >= :oldest AND executions.id <= :newest
+    AND (CAST(:graph AS TEXT) IS NULL OR executions.graph = :graph)
+    AND (CAST(:status AS TEXT) IS NULL OR executions.status = :status)
+GROUP BY executions.id;
+
 -- name: children_of
 SELECT executions.* FROM executions
 JOIN waits ON waits.id = executions.parent_wait

@@ -5,6 +5,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
 const OUT = join(import.meta.dirname, "../static");
+const PACKAGES = join(import.meta.dirname, "node_modules");
 const COMPRESSIBLE = /\.(css|html|js|json|svg|webmanifest)$/;
 
 /** Puts a `.gz` beside each text, so that the daemon compresses nothing while it serves. */
@@ -26,6 +27,10 @@ function compressed(): Plugin {
 export default defineConfig({
   base: "/",
   plugins: [react(), compressed()],
+  resolve: {
+    // Its version for browsers decodes `&amp;` by writing HTML, which the policy of the page forbids.
+    alias: { "decode-named-character-reference": join(PACKAGES, "decode-named-character-reference/index.js") },
+  },
   build: {
     outDir: OUT,
     emptyOutDir: true, // it lies outside the root, so it has to be said

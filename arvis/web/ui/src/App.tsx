@@ -1,44 +1,56 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Suspense, useCallback, useMemo } from "react";
+import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { useApi } from "./api/hooks";
 import { LiveProvider } from "./api/live";
-import { SessionContext } from "./api/session";
+import { SessionContext, useMay, useWho } from "./api/session";
 import { Boundary } from "./frame/Boundary";
 import { Frame, usePages } from "./frame/Frame";
 import { texts } from "./frame/texts";
-import { loginCode } from "./login/code";
+import { useLoginCode } from "./login/code";
 import { LoginPage } from "./login/LoginPage";
+import { isSomebodyElse } from "./login/visitor";
 import { Empty, Failure, Skeleton } from "./parts/states";
 
-const UNAUTHORISED = 401;
-
-/** Whoever is logged in sees the pages, everybody else the login. A link with a code is spent first. */
+/** Whoever is logged in sees the pages, everybody else the login, at the address that they asked for. A link with a code is spent
+ * first. */
 export function App() {
-  const code = useMemo(loginCode, []);
+  const [code, codeDone] = useLoginCode();
+  const [byLink] = useState(code !== null);
   const client = useQueryClient();
-  const me = useApi("GET /api/auth/me", {});
+  const who = useWho();
   const refresh = useCallback(() => void client.invalidateQueries({ queryKey: ["auth"] }), [client]);
   const entered = useCallback(() => {
-    client.clear(); // somebody else at the same screen must not find what the one before has read
-    window.location.assign("/");
-  }, [client]);
-  const signedOut = me.error?.status === UNAUTHORISED;
-  const session = useMemo(() => (me.data === undefined ? null : { me: me.data, refresh }), [me.data, refresh]);
-  if (code !== null || signedOut) return <LoginPage code={code} onEntered={entered} />;
-  if (session === null) return me.error ? <Failure error={me.error} retry={() => void me.refetch()} /> : null;
+    codeDone();
+    void client.invalidateQueries();
+  }, [client, codeDone]);
+  const me = who.data ?? null;
+  const userId = me?.userId ?? null;
+  const last = useRef<string | null>(null);
+  const changed = userId !== null && last.current !== null && last.current !== userId;
+  useEffect(() => {
+    if (userId === null) return;
+    last.current = userId;
+    if (isSomebodyElse(userId)) window.location.reload(); // nothing of what the one before has read stays in memory
+  }, [userId]);
+  const session = useMemo(() => (me === null ? null : { me, refresh }), [me, refresh]);
+  if (code !== null || who.data === null) {
+    return <LoginPage code={code} me={me} again={last.current !== null && me === null} onEntered={entered} />;
+  }
+  if (session === null) return who.error ? <Failure error={who.error} retry={() => void who.refetch()} /> : null;
+  if (changed) return null;
   return (
     <SessionContext value={session}>
       <LiveProvider>
         <Frame>
-          <Pages />
+          <Pages byLink={byLink} />
         </Frame>
       </LiveProvider>
     </SessionContext>
   );
 }
 
-function Pages() {
+function Pages({ byLink }: { byLink: boolean }) {
   const pages = usePages();
   const [location] = useLocation();
   // Another page has not stopped because this one has.
@@ -47,7 +59,7 @@ function Pages() {
       <Suspense fallback={<Skeleton />}>
         <Switch>
           <Route path="/">
-            <Redirect to="/chat" replace />
+            <Start byLink={byLink} />
           </Route>
           {[...pages].reverse().map(({ path, component: Component }) => (
             <Route key={path} path={`${path}/*?`}>
@@ -61,4 +73,12 @@ function Pages() {
       </Suspense>
     </Boundary>
   );
+}
+
+/** The chat; for an owner who came by a link of the terminal the first run, as long as it is not over. */
+function Start({ byLink }: { byLink: boolean }) {
+  const first = useMay("owner") && byLink;
+  const setup = useApi("GET /api/setup", first ? {} : null);
+  if (first && setup.isPending) return <Skeleton />;
+  return <Redirect to={first && setup.data?.done === false ? "/welcome" : "/chat"} replace />;
 }

@@ -2,17 +2,23 @@
 
 import type { Answer, Request, Route } from "./types";
 
-/** What the API says when it refuses: what, why and how to go on. `status` 0: it could not be reached. */
+/**
+ * What the API says when it refuses: what, why and how to go on. `status` 0: it could not be reached; `seconds`: when another try may
+ * succeed, where it says so.
+ */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
     readonly fix: string,
+    readonly seconds: number | null = null,
   ) {
     super(message);
   }
 }
+
+const TOO_MANY = 429;
 
 type Loose = { path?: Record<string, string>; query?: Record<string, unknown>; body?: unknown };
 
@@ -66,7 +72,8 @@ async function reach(address: string, init: RequestInit): Promise<Response> {
 async function refusal(response: Response): Promise<ApiError> {
   try {
     const { error } = (await response.json()) as { error: { code: string; message: string; fix: string } };
-    return new ApiError(response.status, error.code, error.message, error.fix);
+    const later = response.status === TOO_MANY ? Number(response.headers.get("Retry-After") ?? "") : 0;
+    return new ApiError(response.status, error.code, error.message, error.fix, later > 0 ? later : null);
   } catch {
     return new ApiError(
       response.status,

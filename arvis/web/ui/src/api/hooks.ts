@@ -1,6 +1,8 @@
 /** The API in components. What is read stays fresh by the socket's notices (`live.tsx`), never by asking again and again. */
 
 import {
+  MutationCache,
+  QueryCache,
   QueryClient,
   type QueryKey,
   type UseQueryResult,
@@ -12,6 +14,7 @@ import {
 import { useRef } from "react";
 import { useToast } from "../parts/toast";
 import { ApiError, call, randomId } from "./client";
+import { WHO } from "./session";
 import type { Answer, Item, Listing, Query, Reading, Request, Writing } from "./types";
 
 /** What a piece of data is about, as the socket's notices name it: `/api/jobs/{job}` is about `jobs`. */
@@ -20,7 +23,13 @@ export function topicOf(route: string): string {
 }
 
 export function makeQueryClient(): QueryClient {
-  return new QueryClient({
+  // A login may end at any moment, by a word from elsewhere: whoever is refused asks who is logged in.
+  const refused = (error: unknown) => {
+    if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: WHO });
+  };
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({ onError: refused }),
+    mutationCache: new MutationCache({ onError: refused }),
     defaultOptions: {
       queries: {
         staleTime: 60_000,
@@ -30,6 +39,7 @@ export function makeQueryClient(): QueryClient {
       mutations: { retry: (count, error) => count < 2 && error instanceof ApiError && error.status === 0 },
     },
   });
+  return client;
 }
 
 type Found<R extends Reading> = UseQueryResult<Answer<R>, ApiError>;

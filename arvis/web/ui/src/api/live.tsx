@@ -42,6 +42,7 @@ const ALSO: Record<string, string[]> = {
   accounts: ["models", "setup"],
   agents: ["setup"],
   bots: ["setup"],
+  compactions: ["conversations"],
   executions: ["activity", "schedules", "projects"],
   jobs: ["activity", "executions"],
   messages: ["conversations", "waits"],

@@ -21,7 +21,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: { name?: string; provider: string; model?: string; models?: string[]; apiKey?: string; baseUrl?: string; priority?: number; status?: "active" | "disabled" };
-    answer: { ok: boolean; model: string; durationMs: number; error: string | null; fix: string | null; provider: string; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
+    answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
   /** Remove an account of the product. */
   "DELETE /api/accounts/{account}": {
@@ -42,7 +42,7 @@ export interface Routes {
     path: { account: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { ok: boolean; model: string; durationMs: number; error: string | null; fix: string | null };
+    answer: { ok: boolean; provider: string | null; model: string; durationMs: number; error: string | null; fix: string | null; kind: ("auth" | "bad_request" | "empty" | "other" | "overloaded" | "quota" | "rate_limit" | "refused" | "timeout" | "too_long") | null; costUsd: number | null };
   };
   /** What runs, then who runs nothing. */
   "GET /api/activity": {
@@ -427,7 +427,7 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; status?: "cancelled" | "done" | "failed" | "paused" | "running"; graph?: string };
     body: undefined;
-    answer: { items: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; agent: string | null; source: string; statusNote: string; steps: number; error: string | null; createdAt: number; updatedAt: number; costUsd: number }[]; nextCursor: string | null };
   };
   /** One of them with its way. */
   "GET /api/executions/{execution}": {

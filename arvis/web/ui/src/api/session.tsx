@@ -1,9 +1,28 @@
 /** Who is logged in, and what that lets them do. */
 
+import { type UseQueryResult, useQuery } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
+import { ApiError, call } from "./client";
 import type { Answer } from "./types";
 
 export type Me = Answer<"GET /api/auth/me">;
+
+export const WHO = ["auth", "GET /api/auth/me"] as const;
+
+/** Who is logged in; `null`: nobody. That is an answer like any other, so what was known before is not kept. */
+export function useWho(): UseQueryResult<Me | null, ApiError> {
+  return useQuery<Me | null, ApiError>({
+    queryKey: WHO,
+    queryFn: async ({ signal }) => {
+      try {
+        return await call("GET /api/auth/me", {}, { signal });
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 401) return null;
+        throw error;
+      }
+    },
+  });
+}
 
 type Session = {
   me: Me;

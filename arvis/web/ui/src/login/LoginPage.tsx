@@ -1,61 +1,75 @@
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { useApi, useSend } from "../api/hooks";
+import type { Me } from "../api/session";
 import { Button } from "../parts/button";
-import { Field, Form, FormButtons } from "../parts/field";
-import { Failure } from "../parts/states";
+import { Code } from "../parts/show";
+import { Failure, Skeleton } from "../parts/states";
+import { reveal } from "../words/format";
 import styles from "./login.module.css";
+import { PasswordForm } from "./PasswordForm";
 import { texts } from "./texts";
 
-/** `code` is that of a login link, which is spent at once; without one, a name and a password are asked for. */
-export function LoginPage({ code, onEntered }: { code: string | null; onEntered: () => void }) {
+type Props = {
+  /** That of a login link, which is spent at once; without one, a name and a password are asked for. */
+  code: string | null;
+  /** Who is logged in all the same, when a link was opened in vain. */
+  me: Me | null;
+  /** Whether somebody was logged in on this page before. */
+  again: boolean;
+  onEntered: () => void;
+};
+
+export function LoginPage({ code, me, again, onEntered }: Props) {
   const logIn = useSend("POST /api/auth/login", { quiet: true });
   const state = useApi("GET /api/auth/state", {});
-  const [user, setUser] = useState("owner");
-  const [password, setPassword] = useState("");
-  const spent = useRef(false);
+  const spent = useRef<string | null>(null);
   const { mutate } = logIn;
   useEffect(() => {
     document.title = `${texts.title} · Arvis`;
-    if (code === null || spent.current) return;
-    spent.current = true;
+  }, []);
+  useEffect(() => {
+    if (code === null || spent.current === code) return;
+    spent.current = code;
     mutate({ body: { code } }, { onSuccess: onEntered });
   }, [code, mutate, onEntered]);
+  const spending = code !== null && logIn.error === null;
   return (
     <main className={styles.login}>
       <img src="/icon.svg" alt="" width={48} height={48} />
-      <h1>{texts.title}</h1>
-      {logIn.error && <Failure error={logIn.error} />}
-      {state.data?.passwordLogin && (
-        <Form onSend={() => mutate({ body: { user, password } }, { onSuccess: onEntered })}>
-          <Field label={texts.user}>
-            <input
-              name="username"
-              autoComplete="username"
-              value={user}
-              required
-              onChange={(event) => setUser(event.target.value)}
+      <div>
+        <h1>{again ? texts.again : texts.title}</h1>
+        {again && <p className="muted">{texts.againWhy}</p>}
+      </div>
+      {spending ? (
+        <p role="status">{texts.spending}</p>
+      ) : (
+        <>
+          {logIn.error && <Failure error={logIn.error} />}
+          {me && <Button onClick={onEntered}>{texts.stay(reveal(me.name))}</Button>}
+          {state.isPending && <Skeleton lines={3} />}
+          {state.error && <Failure error={state.error} retry={() => void state.refetch()} />}
+          {state.data?.passwordLogin && (
+            <PasswordForm
+              busy={logIn.isPending}
+              error={logIn.error}
+              onSend={(user, password) => mutate({ body: { user, password } }, { onSuccess: onEntered })}
             />
-          </Field>
-          <Field label={texts.password}>
-            <input
-              name="password"
-              type="password"
-              autoComplete="current-password"
-              value={password}
-              required
-              onChange={(event) => setPassword(event.target.value)}
-            />
-          </Field>
-          <FormButtons>
-            <Button type="submit" kind="primary" busy={logIn.isPending}>
-              {texts.logIn}
-            </Button>
-          </FormButtons>
-        </Form>
+          )}
+          {state.data && <Links passwords={state.data.passwordLogin} />}
+        </>
       )}
-      <p className="muted">
-        {texts.byLink} <code>arvis login</code>
-      </p>
     </main>
+  );
+}
+
+function Links({ passwords }: { passwords: boolean }) {
+  return (
+    <section className={styles.links}>
+      <h2>{texts.links}</h2>
+      <p>{texts.byLink}</p>
+      <Code value="arvis login" label={texts.links} />
+      <p className="muted">{texts.byOwner}</p>
+      {!passwords && <p className="muted">{texts.noPassword}</p>}
+    </section>
   );
 }

@@ -198,7 +198,7 @@ export const PAGES: readonly PageEntry[] = [
   {
     path: "/settings/users",
     name: "users",
-    role: "viewer",
+    role: "chat",
     place: "settings",
     component: lazy(() => import("./users/UsersPage")),
   },

@@ -47,12 +47,19 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
 
 /** A link out of the dashboard; one without an address that browsers may open is but its words. */
 function Outside({ href, children }: { href: string | undefined; children: ReactNode }) {
-  if (!href) return <>{children}</>;
+  if (!opens(href)) return <>{children}</>;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" title={href}>
       {children}
     </a>
   );
+}
+
+const SCHEMES = new Set(["http:", "https:", "mailto:"]);
+
+/** Whether this is a whole address that a click may open; one without a scheme would lead into the dashboard. */
+function opens(href: string | undefined): href is string {
+  return href !== undefined && URL.canParse(href) && SCHEMES.has(new URL(href).protocol);
 }
 
 type Node = { type: string; value?: string; children?: Node[] } | undefined;

@@ -30,8 +30,9 @@ export function stepsOf(steps: readonly ApiStep[]): Step[] {
   });
 }
 
-/** A reason code in words; one that nobody knows is shown as it is. */
-export function reasonInWords(code: string): string {
+/** A reason code in words; one that nobody knows is shown as it is. `kind` is that of a job: a refusal is not always the model's. */
+export function reasonInWords(code: string, kind?: string): string {
+  if (code === "refused" && kind === "deliver") return texts.platformRefused;
   return (texts.reason as Record<string, string>)[code] ?? reveal(code);
 }
 
@@ -88,7 +89,11 @@ const SHOW: Record<string, (data: Data, code: string) => Shown> = {
   }),
   graph_changed: (data) => ({ title: texts.title.graph_changed, who: text(data.graph) }),
   reply_problem: (data) => ({ title: texts.title.reply_problem, tone: "trouble", detail: shown(text(data.problem)) }),
-  undelivered: (data) => ({ title: texts.title.undelivered, tone: "trouble", detail: reason(data) }),
+  undelivered: (data) => ({
+    title: texts.title.undelivered,
+    tone: "trouble",
+    detail: data.reason ? reasonInWords(text(data.reason), "deliver") : "",
+  }),
   asked: () => ({ title: texts.title.asked, tone: "waiting" }),
   decided: (data) => ({
     title: texts.title.decided,

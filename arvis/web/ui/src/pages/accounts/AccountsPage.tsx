@@ -1,10 +1,79 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Plus } from "lucide-react";
+import { useLocation, useRoute } from "wouter";
+import { useApi, useList } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { ButtonLink } from "../../parts/button";
+import { Page, Sheet } from "../../parts/page";
+import { Foreign } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { Table } from "../../parts/table";
+import { count } from "../../words/format";
+import { AccountSheet } from "./AccountSheet";
+import { AccountState } from "./AccountState";
+import { NewAccount } from "./NewAccount";
+import { texts } from "./texts";
+
+const HOME = "/settings/accounts";
+const NEW = "new";
 
 export default function AccountsPage() {
+  const [, navigate] = useLocation();
+  const [, match] = useRoute(`${HOME}/:name`);
+  const owns = useMay("owner");
+  const pages = useList("GET /api/accounts", {});
+  const providers = useApi("GET /api/providers", {});
+  const open = match ? decodeURIComponent(match.name) : null;
+  const close = () => navigate(HOME);
+  const titleOf = (name: string) => providers.data?.items.find((one) => one.name === name)?.title ?? name;
+  const add = owns && (
+    <ButtonLink kind="primary" icon={<Plus aria-hidden />} href={`${HOME}/${NEW}`}>
+      {texts.add}
+    </ButtonLink>
+  );
+  const row = pages.rows.find((one) => one.name === open);
   return (
-    <Page title="AccountsPage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={add}
+      sheet={
+        open && (
+          <Sheet key={open} title={open === NEW ? texts.add : open} onClose={close}>
+            <Loaded of={providers}>
+              {({ items }) =>
+                open === NEW && owns ? (
+                  <NewAccount providers={items} accounts={pages.rows} />
+                ) : row ? (
+                  <AccountSheet account={row} provider={items.find((one) => one.name === row.provider)} />
+                ) : (
+                  <p>{pages.loading ? "" : texts.missing}</p>
+                )
+              }
+            </Loaded>
+          </Sheet>
+        )
+      }
+    >
+      <Table
+        label={texts.title}
+        pages={pages}
+        idOf={(one) => one.name}
+        openId={open}
+        onOpen={(one) => navigate(`${HOME}/${encodeURIComponent(one.name)}`)}
+        columns={[
+          { name: texts.name, show: (one) => <Foreign text={one.name} /> },
+          { name: texts.provider, show: (one) => titleOf(one.provider) },
+          { name: texts.model, width: "minmax(120px, 1.5fr)", show: (one) => <Foreign text={one.model} /> },
+          { name: texts.state, width: "150px", show: (one) => <AccountState account={one} /> },
+          { name: texts.priority, width: "72px", show: (one) => count(one.priority) },
+          { name: texts.source, width: "120px", show: (one) => texts.sources[one.source] },
+        ]}
+        empty={
+          <Empty title={texts.empty} action={add}>
+            {texts.emptyWhy}
+          </Empty>
+        }
+      />
     </Page>
   );
 }

@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { useApi } from "../../api/hooks";
 import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Field } from "../../parts/field";
@@ -11,21 +10,18 @@ import { prompts } from "./prompts";
 import { ToolPicker } from "./ToolPicker";
 import { texts } from "./texts";
 
-/** All that one may say of an agent, besides its slug. `children` stands behind the name. */
+/** All that one may say of an agent, besides its name and slug. */
 export function AgentFields({
   draft,
   change,
   self,
   conductor = false,
-  open = false,
 }: {
   draft: Draft;
   change: Change;
   /** Its slug: an agent is no helper of itself. */
   self: string;
   conductor?: boolean;
-  /** Whether the rarer fields are shown from the start. */
-  open?: boolean;
 }) {
   return (
     <>
@@ -48,7 +44,7 @@ export function AgentFields({
       <PromptField value={draft.prompt} onChange={(prompt) => change({ prompt })} />
       <ModelField value={draft.model} onChange={(model) => change({ model })} />
       <ToolPicker chosen={draft.tools} onChange={(tools) => change({ tools })} />
-      <details className={styles.more} open={open}>
+      <details className={styles.more}>
         <summary>{texts.more}</summary>
         <MoreFields draft={draft} change={change} self={self} />
       </details>
@@ -80,10 +76,4 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
       </div>
     </>
   );
-}
-
-/** Whether a slug is taken already, as far as this page knows. */
-export function useTaken(slug: string): boolean {
-  const agents = useApi("GET /api/agents", {});
-  return agents.data?.items.some((agent) => agent.slug === slug) ?? false;
 }

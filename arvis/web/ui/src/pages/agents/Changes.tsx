@@ -54,9 +54,11 @@ function One({ difference }: { difference: Difference }) {
       </ul>
     );
   return (
-    <div className={styles.lines}>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className={styles.lines} tabIndex={0}>
       {difference.lines.map((line, index) => {
-        const words = line.sign === "skipped" ? line.text : `${line.sign === "-" ? "−" : line.sign} ${reveal(line.text)}`;
+        const words =
+          line.sign === "skipped" ? line.text : `${line.sign === "-" ? "−" : line.sign} ${reveal(line.text)}`;
         const key = `${index} ${line.sign}`;
         if (line.sign === "-") return <del key={key}>{words}</del>;
         if (line.sign === "+") return <ins key={key}>{words}</ins>;

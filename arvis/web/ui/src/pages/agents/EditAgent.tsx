@@ -7,14 +7,15 @@ import { Failure } from "../../parts/states";
 import { AgentFields } from "./AgentFields";
 import styles from "./agents.module.css";
 import { Changes } from "./Changes";
-import { type Agent, CONDUCTOR, type Draft, differing, draftOf } from "./draft";
 import { differences } from "./diff";
+import { type Agent, CONDUCTOR, type Draft, differing, draftOf } from "./draft";
 import { texts } from "./texts";
 
 /** Changes an agent: what will change is shown before it is saved, and nothing else is sent. */
 export function EditAgent({ agent }: { agent: Agent }) {
   const [base, setBase] = useState(agent);
   const [draft, setDraft] = useState<Draft>(() => draftOf(agent));
+  const [seen, setSeen] = useState(agent);
   const save = useSend("PATCH /api/agents/{agent}", { quiet: true, done: texts.saved });
   const body = differing(base, draft);
   const changed = differences(base, body as Partial<Agent>);
@@ -23,7 +24,10 @@ export function EditAgent({ agent }: { agent: Agent }) {
     setDraft(draftOf(from));
   };
   // What somebody else has saved comes in as long as nothing is typed here.
-  if (agent !== base && changed.length === 0 && !save.isPending) begin(agent);
+  if (agent !== seen) {
+    setSeen(agent);
+    if (changed.length === 0 && !save.isPending) begin(agent);
+  }
   const send = () => {
     if (changed.length > 0) save.mutate({ path: { agent: base.slug }, body }, { onSuccess: begin });
   };

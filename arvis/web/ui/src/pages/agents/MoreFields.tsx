@@ -43,18 +43,10 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
         />
       </Field>
       <Field label={texts.fields.fallbacks} hint={texts.fallbacksHint}>
-        <textarea
-          rows={2}
-          value={draft.fallbacks}
-          onChange={(event) => change({ fallbacks: event.target.value })}
-        />
+        <textarea rows={2} value={draft.fallbacks} onChange={(event) => change({ fallbacks: event.target.value })} />
       </Field>
       <Field label={texts.fields.allowUsers} hint={texts.allowUsersHint}>
-        <textarea
-          rows={2}
-          value={draft.allowUsers}
-          onChange={(event) => change({ allowUsers: event.target.value })}
-        />
+        <textarea rows={2} value={draft.allowUsers} onChange={(event) => change({ allowUsers: event.target.value })} />
       </Field>
       <Checklist
         label={texts.fields.plugins}
@@ -78,7 +70,9 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
 function GraphField({ value, onChange }: { value: string; onChange: (graph: string) => void }) {
   const graphs = useApi("GET /api/graphs", {});
   const items = graphs.data?.items ?? [];
-  const names = items.some((graph) => graph.name === value) ? items.map((graph) => graph.name) : [value, ...items.map((graph) => graph.name)];
+  const names = items.some((graph) => graph.name === value)
+    ? items.map((graph) => graph.name)
+    : [value, ...items.map((graph) => graph.name)];
   return (
     <Field label={texts.fields.graph} hint={items.find((graph) => graph.name === value)?.description}>
       <Choice

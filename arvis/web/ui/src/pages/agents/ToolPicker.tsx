@@ -7,7 +7,13 @@ import { texts } from "./texts";
 
 export type Tool = Item<"GET /api/tools">;
 
-const TONES: Record<Tool["risk"], Tone> = { read: "good", egress: "warn", write: "warn", exec: "trouble", money: "trouble" };
+const TONES: Record<Tool["risk"], Tone> = {
+  read: "good",
+  egress: "warn",
+  write: "warn",
+  exec: "trouble",
+  money: "trouble",
+};
 
 /** What the worst is that a tool can do, and whether a person is asked before. */
 export function Risk({ tool }: { tool: Tool }) {
@@ -20,13 +26,7 @@ export function Risk({ tool }: { tool: Tool }) {
   );
 }
 
-export function ToolPicker({
-  chosen,
-  onChange,
-}: {
-  chosen: readonly string[];
-  onChange: (chosen: string[]) => void;
-}) {
+export function ToolPicker({ chosen, onChange }: { chosen: readonly string[]; onChange: (chosen: string[]) => void }) {
   const tools = useApi("GET /api/tools", {});
   return (
     <Loaded of={tools}>

@@ -101,7 +101,9 @@ export function written(draft: Draft): Required<Written> {
 export function differing(agent: Agent, draft: Draft): Written {
   const after = written(draft);
   const before: Record<string, unknown> = agent;
-  const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
   return Object.fromEntries(changed);
 }
 

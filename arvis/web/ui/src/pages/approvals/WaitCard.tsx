@@ -5,7 +5,7 @@ import { Decide } from "./Decide";
 import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
-/** An open question with everything that is needed to decide it. */
+/** An open question with everything that is needed to decide it. While its detail is `open`, that stands there. */
 export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; onOpen: () => void }) {
   return (
     <article className={`${styles.card} ${open ? styles.chosen : ""}`} aria-label={headline(wait)}>
@@ -15,7 +15,7 @@ export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; on
           {texts.details}
         </ButtonLink>
       </header>
-      <What wait={wait} />
+      {!open && <What wait={wait} />}
       {!open && <Decide wait={wait} onAnswered={onOpen} />}
     </article>
   );
@@ -41,7 +41,7 @@ export function What({ wait }: { wait: Wait }) {
           [texts.forWhom, wait.person && <Foreign key="person" text={wait.person} />],
           [texts.place, wait.platform && <Foreign key="place" text={`${wait.platform} · ${wait.channelId ?? ""}`} />],
           [texts.askedAt, <Time key="asked" at={wait.askedAt} />],
-          [texts.deadline, wait.answeredAt === null && <Deadline wait={wait} />],
+          [texts.deadline, wait.answeredAt === null ? <Deadline key="until" wait={wait} /> : null],
         ]}
       />
     </>

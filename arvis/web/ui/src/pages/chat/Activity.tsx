@@ -1,12 +1,12 @@
 import { Square } from "lucide-react";
-import { useEffect, useState } from "react";
 import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
-import { duration, reveal } from "../../words/format";
+import { reveal } from "../../words/format";
 import type { Chat, View } from "./chat";
 import styles from "./chat.module.css";
 import { firstOpen, isStreaming, speaker, type UserEntry } from "./conversation";
+import { Elapsed } from "./Elapsed";
 import { texts } from "./texts";
 
 const SECONDS_AFTER_MS = 3_000;
@@ -38,7 +38,7 @@ export function Activity({
           <span>
             {texts.working(who(speaker(view.talk)))}
             {open && <Doing entry={open} chat={chat} streaming={isStreaming(view.talk)} />}
-            {open && <Since at={open.at} />}
+            {open && <Elapsed since={open.at} after={SECONDS_AFTER_MS} words={(time) => ` · ${time}`} />}
           </span>
         </>
       )}
@@ -49,16 +49,6 @@ export function Activity({
       )}
     </div>
   );
-}
-
-function Since({ at }: { at: number }) {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = window.setInterval(() => setNow(Date.now()), 1_000);
-    return () => window.clearInterval(timer);
-  }, []);
-  const elapsed = now - at;
-  return elapsed > SECONDS_AFTER_MS ? <> · {duration(Math.floor(elapsed / 1_000) * 1_000)}</> : null;
 }
 
 /** What it does just now: its own words about it, else what the last step of its work says. */

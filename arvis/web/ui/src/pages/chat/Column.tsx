@@ -35,6 +35,10 @@ export function Column({
   const view = useSyncExternalStore(chat.subscribe, () => chat.view);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => chats.show(chat.place.channel), [chats, chat]);
+  useEffect(() => {
+    // A finger would have the keyboard of the screen over what it came to read.
+    if (window.matchMedia("(pointer: fine)").matches) field.current?.focus();
+  }, []);
   const again = useCallback(
     (entry: UserEntry) => {
       const { text, uploads } = chat.withdraw(entry);

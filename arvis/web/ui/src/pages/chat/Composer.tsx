@@ -90,6 +90,7 @@ export function Composer({
           onPaste={(event) => offered(event, event.clipboardData)}
           onKeyDown={(event) => {
             // While an input method composes a word, Enter belongs to it.
+            if (event.key === "Escape") event.currentTarget.blur(); // letters are keys again
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();
             send();

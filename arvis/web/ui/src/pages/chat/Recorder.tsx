@@ -1,8 +1,8 @@
 import { Mic, SendHorizontal, Trash2 } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Button, IconButton } from "../../parts/button";
-import { duration } from "../../words/format";
 import styles from "./composer.module.css";
+import { Elapsed } from "./Elapsed";
 import { texts } from "./texts";
 import { type Upload, upload } from "./uploads";
 
@@ -64,7 +64,9 @@ export function Recorder({
   return (
     <div className={styles.recorder}>
       <span className={styles.light} aria-hidden />
-      <Clock began={began} />
+      <span role="timer">
+        <Elapsed since={began} words={texts.recording} />
+      </span>
       <IconButton label={texts.cancelRecording} onClick={() => end(false)}>
         <Trash2 aria-hidden />
       </IconButton>
@@ -73,15 +75,6 @@ export function Recorder({
       </Button>
     </div>
   );
-}
-
-function Clock({ began }: { began: number }) {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = window.setInterval(() => setNow(Date.now()), 500);
-    return () => window.clearInterval(timer);
-  }, []);
-  return <span role="timer">{texts.recording(duration(Math.floor(Math.max(0, now - began) / 1_000) * 1_000))}</span>;
 }
 
 function fileOf({ recorder, pieces }: Running): Promise<Upload> {

@@ -1,10 +1,91 @@
+import { Plus } from "lucide-react";
+import { useList } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Answer, Item } from "../../api/types";
+import { Button } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
 import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Foreign, Money, Status, Time, type Tone } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { ClientSheet } from "./ClientSheet";
+import { texts } from "./texts";
 
+export type Client = Item<"GET /api/clients">;
+export type ClientDetail = Answer<"GET /api/clients/{client}">;
+
+export const NEW = "new";
+const TONES: Record<Client["status"], Tone> = { active: "good", paused: "warn", archived: "plain" };
+
+export function ClientState({ status }: { status: Client["status"] }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
+
+const NAME: Column<Client> = {
+  name: texts.name,
+  width: "minmax(120px, 2fr)",
+  show: (client) => <Foreign text={client.name} />,
+};
+const BALANCE: Column<Client> = {
+  name: texts.balance,
+  width: "110px",
+  show: (client) => <Money usd={client.balanceUsd} />,
+};
+const STATUS: Column<Client> = {
+  name: texts.status,
+  width: "100px",
+  show: (client) => <ClientState status={client.status} />,
+};
+const COLUMNS: Column<Client>[] = [
+  NAME,
+  STATUS,
+  { name: texts.plan, width: "100px", show: (client) => texts.plans[client.plan] },
+  BALANCE,
+  {
+    name: texts.limit,
+    width: "130px",
+    show: (client) =>
+      client.monthlyLimitUsd === null ? (
+        <span className="muted">{texts.asConfigured}</span>
+      ) : (
+        <Money usd={client.monthlyLimitUsd} />
+      ),
+  },
+  { name: texts.changed, width: "116px", show: (client) => <Time at={client.updatedAt} /> },
+];
+/** Where a detail stands beside the list. */
+const FEWER: Column<Client>[] = [NAME, STATUS, BALANCE];
+
+/** Who pays for answers. */
 export default function ClientsPage() {
+  const owns = useMay("owner");
+  const pages = useList("GET /api/clients", {});
+  const { id, open, close } = useDetail("/settings/clients");
+  const add = owns && (
+    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => open(NEW)}>
+      {texts.add}
+    </Button>
+  );
   return (
-    <Page title="ClientsPage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={add}
+      sheet={id && <ClientSheet key={id} id={id} onOpen={open} onClose={close} />}
+    >
+      <Table
+        label={texts.title}
+        columns={id === null ? COLUMNS : FEWER}
+        pages={pages}
+        idOf={(client) => client.id}
+        onOpen={(client) => open(client.id)}
+        openId={id}
+        empty={
+          <Empty title={texts.empty} action={add}>
+            {texts.emptyWhy}
+          </Empty>
+        }
+      />
     </Page>
   );
 }

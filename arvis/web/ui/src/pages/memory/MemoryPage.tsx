@@ -1,10 +1,117 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Plus } from "lucide-react";
+import { Route, Switch, useLocation } from "wouter";
+import { useMay } from "../../api/session";
+import { AgentFilter } from "../../parts/agentFilter";
+import { ButtonLink } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
+import { Choice } from "../../parts/field";
+import { Chips, Page, SearchField, Sheet, useFilter } from "../../parts/page";
+import { Tabs } from "../../parts/tabs";
+import { reveal } from "../../words/format";
+import { FactForm } from "./FactForm";
+import { FactSheet } from "./FactSheet";
+import { type Fact, FactTable } from "./FactTable";
+import { scopeInWords, scopeOf, usePeople } from "./people";
+import { States } from "./States";
+import { texts } from "./texts";
 
+const HOME = "/memory";
+const NEW = "new";
+const CATEGORIES = Object.entries(texts.categories) as [Fact["category"], string][];
+const { active: ACTIVE, ...OTHERS } = texts.statuses;
+
+/** What agents keep in mind: facts, and values under keys. */
 export default function MemoryPage() {
   return (
-    <Page title="MemoryPage">
-      <Skeleton />
+    <Switch>
+      <Route path="/memory/states" component={States} />
+      <Route component={Facts} />
+    </Switch>
+  );
+}
+
+export function MemoryTabs({ current }: { current: string }) {
+  return (
+    <Tabs
+      label={texts.parts}
+      current={current}
+      tabs={[
+        [HOME, texts.facts],
+        [`${HOME}/states`, texts.states],
+      ]}
+    />
+  );
+}
+
+function Facts() {
+  const [, navigate] = useLocation();
+  const { id, open, close } = useDetail(HOME);
+  const looksAfter = useMay("viewer");
+  const mayAdd = useMay("operator");
+  const [status] = useFilter("status");
+  const [category, setCategory] = useFilter("category");
+  const [agent] = useFilter("agent");
+  const [scope] = useFilter("scope");
+  const [q] = useFilter("q");
+  const add = mayAdd && (
+    <ButtonLink kind="primary" href={`${HOME}/${NEW}${location.search}`} icon={<Plus aria-hidden />}>
+      {texts.add}
+    </ButtonLink>
+  );
+  return (
+    <Page
+      title={texts.title}
+      about={looksAfter ? texts.about : texts.aboutOwn}
+      actions={add}
+      filters={
+        <>
+          <Chips label={texts.status} name="status" all={ACTIVE} options={Object.entries(OTHERS)} />
+          <Choice
+            aria-label={texts.category}
+            value={category}
+            options={[["", texts.everyCategory], ...CATEGORIES]}
+            onChange={setCategory}
+          />
+          {looksAfter && <AgentFilter />}
+          {looksAfter && <ScopeFilter />}
+          <SearchField label={texts.search} />
+        </>
+      }
+      sheet={
+        id === NEW ? (
+          <Sheet title={texts.add} onClose={close}>
+            <FactForm agent={agent} onKept={(kept) => navigate(`${HOME}/${kept}`)} />
+          </Sheet>
+        ) : (
+          id && <FactSheet key={id} id={id} onClose={close} />
+        )
+      }
+    >
+      <MemoryTabs current={HOME} />
+      <FactTable
+        filter={{
+          ...{ agent, scope, q, status: status as Fact["status"], category: category as Fact["category"] },
+        }}
+        openId={id}
+        onOpen={(fact) => open(fact.id)}
+        action={add}
+      />
     </Page>
+  );
+}
+
+/** Of whom or where: what holds everywhere, one person, or a place that stands in the address. */
+export function ScopeFilter() {
+  const [scope, setScope] = useFilter("scope");
+  const people = usePeople();
+  const scopes = new Set(["agent", ...[...people.names.keys()].map(scopeOf)]);
+  if (scope !== "") scopes.add(scope);
+  return (
+    <Choice
+      aria-label={texts.whose}
+      value={scope}
+      options={[["", texts.everyScope], ...[...scopes].map((one) => [one, reveal(scopeInWords(one, people))] as const)]}
+      onChange={setScope}
+    />
   );
 }

@@ -9,7 +9,6 @@ import { Button, ButtonLink } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Code } from "../../parts/show";
 import { Empty, Loaded, Skeleton } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";

@@ -19,7 +19,7 @@ export function columns(mayAct: boolean, narrow: boolean): Column<Message>[] {
     { name: texts.when, width: "116px", show: (one) => <Time at={one.createdAt} /> },
   ];
   return [
-    { name: texts.status, width: "136px", show: (one) => <MessageState status={one.status} /> },
+    { name: texts.status, width: "152px", show: (one) => <MessageState status={one.status} /> },
     { name: texts.what, width: "minmax(160px, 3fr)", show: (one) => <Foreign text={one.preview} /> },
     { name: texts.why, width: "minmax(110px, 2fr)", show: whyOf },
     ...(narrow ? [] : more),

@@ -1,10 +1,108 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { useList } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import { useDetail } from "../../parts/detail";
+import { Choice } from "../../parts/field";
+import { Chips, Page, SearchField, useFilter } from "../../parts/page";
+import { Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { reveal } from "../../words/format";
+import { PersonSheet } from "./PersonSheet";
+import { Strangers } from "./Strangers";
+import { texts } from "./texts";
 
+export type Person = Item<"GET /api/people">;
+export type Role = Person["role"];
+
+const PLATFORMS = ["web", "discord", "telegram", "slack"];
+const ROLES = Object.entries(texts.roles) as [Role, string][];
+const TONES: Record<Role, Tone> = { owner: "accent", operator: "accent", member: "plain", blocked: "trouble" };
+
+export function RoleState({ role }: { role: Role }) {
+  return <Status tone={TONES[role]}>{texts.roles[role]}</Status>;
+}
+
+export const nameOf = (person: { name: string }): string => reveal(person.name) || texts.unnamed;
+
+const FIRST: Column<Person>[] = [
+  { name: texts.name, width: "minmax(110px, 2fr)", show: (person) => <Foreign text={nameOf(person)} /> },
+  { name: texts.platform, width: "90px", show: (person) => <Foreign text={person.platform} /> },
+];
+const ROLE: Column<Person> = { name: texts.role, width: "104px", show: (person) => <RoleState role={person.role} /> };
+const COLUMNS: Column<Person>[] = [
+  ...FIRST,
+  { name: texts.user, width: "minmax(100px, 2fr)", show: (person) => <Foreign text={person.userId} /> },
+  ROLE,
+  {
+    name: texts.pairing,
+    width: "108px",
+    show: (person) =>
+      person.paired ? <Status tone="good">{texts.isPaired}</Status> : <span className="muted">{texts.notPaired}</span>,
+  },
+  { name: texts.since, width: "116px", show: (person) => <Time at={person.createdAt} /> },
+];
+/** Where a detail stands beside the list. */
+const FEWER: Column<Person>[] = [...FIRST, ROLE];
+
+/** Everybody who has written, and strangers at the door. */
 export default function PeoplePage() {
+  const [platform, setPlatform] = useFilter("platform");
+  const [role] = useFilter("role");
+  const [paired, setPaired] = useFilter("paired");
+  const [text] = useFilter("q");
+  const { id, open, close } = useDetail("/settings/people");
+  const pages = useList("GET /api/people", {
+    platform,
+    role: role as Role,
+    paired: paired === "" ? undefined : paired === "true",
+    q: text,
+  });
+  const platforms = PLATFORMS.includes(platform) || platform === "" ? PLATFORMS : [platform, ...PLATFORMS];
+  const filtered = Boolean(platform || role || paired || text);
   return (
-    <Page title="PeoplePage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      filters={
+        <>
+          <SearchField label={texts.search} />
+          <Chips label={texts.role} name="role" options={ROLES} />
+          <Choice
+            aria-label={texts.platform}
+            value={platform}
+            options={[["", texts.everyPlatform], ...platforms.map((one) => [one, reveal(one)] as const)]}
+            onChange={setPlatform}
+          />
+          <Choice
+            aria-label={texts.pairing}
+            value={paired}
+            options={[
+              ["", texts.everyPairing],
+              ["true", texts.isPaired],
+              ["false", texts.notPaired],
+            ]}
+            onChange={setPaired}
+          />
+        </>
+      }
+      sheet={id && <PersonSheet key={id} id={id} onClose={close} />}
+    >
+      <Strangers />
+      <Table
+        label={texts.title}
+        columns={id === null ? COLUMNS : FEWER}
+        pages={pages}
+        idOf={(person) => person.id}
+        onOpen={(person) => open(person.id)}
+        openId={id}
+        empty={
+          filtered ? (
+            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
+          ) : (
+            <Empty title={texts.empty}>{texts.emptyWhy}</Empty>
+          )
+        }
+      />
     </Page>
   );
 }

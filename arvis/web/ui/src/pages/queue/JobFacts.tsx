@@ -12,32 +12,50 @@ type Story = Answer<"GET /api/jobs/{job}/timeline">;
 
 const LOOK = 200;
 
-/** What is known of a job, with the ways to what it belongs to. */
+/** What one wants to know of a job before anything else, with the ways to what it belongs to. */
+export function JobHead({ job }: { job: Job }) {
+  return (
+    <Rows
+      of={[
+        [texts.status, <JobState key="status" status={job.status} />],
+        [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
+        [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
+        [texts.agent, job.agent && <To href={`/agents/${job.agent}`} words={job.agent} />],
+        [texts.from, job.person && <Foreign text={job.person} />],
+        [texts.place, job.platform && <Foreign text={[job.platform, job.connector, job.channelId].join(" · ")} />],
+        [texts.message, job.messageId && <To href={`/messages/${job.messageId}`} words={job.messageId} />],
+        [texts.mergedInto, job.mergedInto && <To href={`/queue/${job.mergedInto}`} words={job.mergedInto} />],
+      ]}
+    />
+  );
+}
+
+/** Everything else that is known of it. */
 export function JobFacts({ job, story }: { job: Job; story: Story | null }) {
   const conversation = conversationOf(job);
-  const facts: [string, ReactNode][] = [
-    [texts.status, <JobState key="status" status={job.status} />],
-    [texts.kind, texts.kinds[job.kind]],
-    [texts.next, waitsForTime(job) && <Time at={job.runAt} />],
-    [texts.behind, job.status === "pending" && <PlaceInLane job={job} />],
-    [texts.agent, job.agent && <To href={`/agents/${job.agent}`} words={job.agent} />],
-    [texts.from, job.person && <Foreign text={job.person} />],
-    [texts.place, job.platform && <Foreign text={[job.platform, job.connector, job.channelId].join(" · ")} />],
-    [texts.message, job.messageId && <To href={`/messages/${job.messageId}`} words={job.messageId} />],
-    [texts.run, job.executionId && <To href={`/runs/${job.executionId}`} words={job.executionId} />],
-    [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
-    [texts.mergedInto, job.mergedInto && <To href={`/queue/${job.mergedInto}`} words={job.mergedInto} />],
-    [texts.lane, <To key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`} words={job.lane} />],
-    [texts.priority, texts.priorityOf(count(job.priority))],
-    [texts.attempts, count(job.attempts)],
-    [texts.crashes, job.crashes > 0 && count(job.crashes)],
-    [texts.made, <Time key="made" at={job.createdAt} />],
-    [texts.begun, job.startedAt !== null && <Time at={job.startedAt} />],
-    [texts.ended, job.finishedAt !== null && <Time at={job.finishedAt} />],
-    [texts.tokens, story && story.inputTokens + story.outputTokens > 0 && tokensOf(story)],
-    [texts.cost, story && story.costUsd > 0 && <Money usd={story.costUsd} />],
-  ];
-  return <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />;
+  return (
+    <Rows
+      of={[
+        [texts.kind, texts.kinds[job.kind]],
+        [texts.run, job.executionId && <To href={`/runs/${job.executionId}`} words={job.executionId} />],
+        [texts.conversation, conversation && <To href={`/conversations/${conversation}`} words={conversation} />],
+        [texts.lane, <To key="lane" href={`/queue?lane=${encodeURIComponent(job.lane)}`} words={job.lane} />],
+        [texts.priority, texts.priorityOf(count(job.priority))],
+        [texts.attempts, count(job.attempts)],
+        [texts.crashes, job.crashes > 0 && count(job.crashes)],
+        [texts.made, <Time key="made" at={job.createdAt} />],
+        [texts.begun, job.startedAt !== null && <Time at={job.startedAt} />],
+        [texts.ended, job.finishedAt !== null && <Time at={job.finishedAt} />],
+        [texts.tokens, story && story.inputTokens + story.outputTokens > 0 && tokensOf(story)],
+        [texts.cost, story && story.costUsd > 0 && <Money usd={story.costUsd} />],
+      ]}
+    />
+  );
+}
+
+/** Facts without those that do not apply. */
+function Rows({ of }: { of: [string, ReactNode][] }) {
+  return <Facts of={of.map(([name, value]) => [name, value === false ? null : value])} />;
 }
 
 function tokensOf(story: Story): string {

@@ -8,15 +8,13 @@ import { Button } from "../../parts/button";
 import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
 import { Raw } from "../../parts/raw";
-import { Code } from "../../parts/show";
 import { Empty, Failure, Loaded } from "../../parts/states";
 import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { reveal } from "../../words/format";
 import { EditRetry } from "./EditRetry";
-import { JobFacts } from "./JobFacts";
+import { JobFacts, JobHead } from "./JobFacts";
 import { mayCancel, mayEdit, mayRemove, mayRetry } from "./job";
-import styles from "./queue.module.css";
 import { texts } from "./texts";
 
 type Detail = Answer<"GET /api/jobs/{job}">;
@@ -54,10 +52,12 @@ export function JobSheet({ id, onClose, onOpen }: { id: string; onClose: () => v
                 />
               )}
               {story.data && <Summary>{reveal(story.data.explanation)}</Summary>}
-              <JobFacts job={data} story={story.data ?? null} />
+              <JobHead job={data} />
               <h3>{texts.timeline}</h3>
               {story.error && <Failure error={story.error} retry={() => void story.refetch()} />}
               {story.data && <Timeline steps={stepsOf(story.data.steps)} />}
+              <h3>{texts.details}</h3>
+              <JobFacts job={data} story={story.data ?? null} />
               {story.data?.content && <Raw title={texts.content} value={story.data.content} />}
               <Raw title={texts.payload} value={data} />
             </>

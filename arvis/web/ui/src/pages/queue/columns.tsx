@@ -45,7 +45,7 @@ function What({ job }: { job: Job }) {
 
 /** Why it waits or was not done; what goes well needs no reason. */
 function whyOf(job: Job) {
-  const words = job.reason ? reasonInWords(job.reason) : "";
+  const words = job.reason ? reasonInWords(job.reason, job.kind) : "";
   if (waitsForTime(job)) {
     return (
       <span>

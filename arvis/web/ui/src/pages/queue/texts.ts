@@ -68,6 +68,7 @@ export const texts = words({
     after: (count: string) => (count === "1" ? "One job goes before it." : `${count} jobs go before it.`),
     afterMany: (count: string) => `More than ${count} jobs go before it.`,
     timeline: "What happened",
+    details: "Details",
     content: "Text",
     payload: "Raw payload",
     newWords: "New words for the message",

@@ -3,7 +3,7 @@ import { ButtonLink } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
 import { Chips, Page, useFilter } from "../../parts/page";
-import { Foreign, Time } from "../../parts/show";
+import { Foreign, Money, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
 import { count, reveal } from "../../words/format";
@@ -36,7 +36,12 @@ const COLUMNS: Column<Run>[] = [
   { name: texts.source, width: "minmax(90px, 1fr)", show: (run) => <Source source={run.source} /> },
   { name: texts.began, width: "116px", show: (run) => <Time at={run.createdAt} /> },
   TOOK,
-  { name: texts.steps, width: "56px", show: (run) => count(run.steps) },
+  { name: texts.steps, width: "48px", show: (run) => count(run.steps) },
+  {
+    name: texts.cost,
+    width: "72px",
+    show: (run) => (run.costUsd > 0 ? <Money usd={run.costUsd} /> : <span className="muted">–</span>),
+  },
 ];
 /** Where a detail stands beside the list. */
 const FEWER: Column<Run>[] = [...FIRST, WHERE, TOOK];

@@ -64,15 +64,7 @@ export function ScheduleSheet({
   );
 }
 
-function Actions({
-  of: one,
-  onEdit,
-  onRemoved,
-}: {
-  of: ScheduleDetail;
-  onEdit: () => void;
-  onRemoved: () => void;
-}) {
+function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: () => void; onRemoved: () => void }) {
   const path = { schedule: one.id };
   const { tell } = useToast();
   const run = useSend("POST /api/schedules/{schedule}/run", { done: texts.begun });
@@ -93,12 +85,7 @@ function Actions({
     undo.mutate({ path }, { onSuccess: ({ schedule }) => (schedule === null ? onRemoved() : undefined) });
   return (
     <>
-      <Button
-        kind="primary"
-        icon={<Play aria-hidden />}
-        busy={run.isPending}
-        onClick={() => run.mutate({ path })}
-      >
+      <Button kind="primary" icon={<Play aria-hidden />} busy={run.isPending} onClick={() => run.mutate({ path })}>
         {texts.runNow}
       </Button>
       <Button icon={<Pencil aria-hidden />} onClick={onEdit}>

@@ -1,6 +1,9 @@
 import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import { useMay } from "../../api/session";
 import { usePages } from "../../frame/Frame";
 import { texts as frame } from "../../frame/texts";
+import { ButtonLink } from "../../parts/button";
 import { Page } from "../../parts/page";
 import styles from "./settings.module.css";
 import { texts } from "./texts";
@@ -11,7 +14,7 @@ type Name = keyof typeof texts.abouts;
 export default function SettingsPage() {
   const pages = usePages().filter((page) => page.place === "settings");
   return (
-    <Page title={texts.title} about={texts.about}>
+    <Page title={texts.title} about={texts.about} actions={<FirstRun />}>
       <ul className={styles.list}>
         {pages.map((page) => (
           <li key={page.path}>
@@ -24,4 +27,12 @@ export default function SettingsPage() {
       </ul>
     </Page>
   );
+}
+
+/** The way back to the first run while it is not over. */
+function FirstRun() {
+  const owns = useMay("owner");
+  const setup = useApi("GET /api/setup", owns ? {} : null);
+  if (setup.data?.done !== false) return null;
+  return <ButtonLink href="/welcome">{texts.finish}</ButtonLink>;
 }

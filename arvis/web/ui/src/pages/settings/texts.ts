@@ -4,6 +4,7 @@ export const texts = words({
   en: {
     title: "Settings",
     about: "What is set up once and looked at rarely.",
+    finish: "Finish setting up",
     abouts: {
       accounts: "Keys and addresses of model vendors, their health, and a test that costs next to nothing.",
       bots: "Discord, Telegram and Slack: tokens, what each bot may do, whether it is up.",

@@ -1,10 +1,143 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Plus } from "lucide-react";
+import { useApi } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Answer } from "../../api/types";
+import { ButtonLink } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
+import { Chips, Page, SearchField, useFilter } from "../../parts/page";
+import { Foreign, Status } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { count, reveal } from "../../words/format";
+import { BringIn } from "./BringIn";
+import { SkillSheet } from "./SkillSheet";
+import { SkillSwitch } from "./SkillSwitch";
+import styles from "./skills.module.css";
+import { texts } from "./texts";
 
+type Found = Answer<"GET /api/skills">;
+export type Skill = Found["items"][number];
+
+const HOME = "/skills";
+const NEW = "new";
+const SOURCES = Object.entries(texts.sources) as [Skill["source"], string][];
+
+/** What agents are told when a message calls for it. */
 export default function SkillsPage() {
+  const { id, open, close } = useDetail(HOME);
+  const owns = useMay("owner");
+  const skills = useApi("GET /api/skills", {});
+  const [source] = useFilter("source");
+  const [q] = useFilter("q");
+  const add = owns && (
+    <ButtonLink kind="primary" href={`${HOME}/${NEW}`} icon={<Plus aria-hidden />}>
+      {texts.add}
+    </ButtonLink>
+  );
+  const pages = {
+    rows: (skills.data?.items ?? []).filter((skill) => matches(skill, source, q)),
+    error: skills.error,
+    loading: skills.isPending,
+    more: null,
+    retry: () => void skills.refetch(),
+  };
   return (
-    <Page title="SkillsPage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={add}
+      filters={
+        <>
+          <Chips label={texts.source} name="source" options={SOURCES} />
+          <SearchField label={texts.search} />
+        </>
+      }
+      sheet={
+        id === NEW ? <BringIn onClose={close} onMade={open} /> : id && <SkillSheet key={id} slug={id} onClose={close} />
+      }
+    >
+      <Problems of={skills.data?.problems ?? []} />
+      <Table
+        label={texts.title}
+        pages={pages}
+        idOf={(skill) => skill.slug}
+        openId={id}
+        onOpen={(skill) => open(skill.slug)}
+        columns={columns(owns)}
+        empty={
+          source || q ? (
+            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
+          ) : (
+            <Empty title={texts.empty} action={add}>
+              {texts.emptyWhy}
+            </Empty>
+          )
+        }
+      />
     </Page>
+  );
+}
+
+function matches(skill: Skill, source: string, q: string): boolean {
+  const text = `${skill.slug} ${skill.name} ${skill.description} ${skill.category}`.toLowerCase();
+  return (source === "" || skill.source === source) && text.includes(q.toLowerCase());
+}
+
+function columns(mayChange: boolean): Column<Skill>[] {
+  return [
+    {
+      name: texts.name,
+      width: "minmax(140px, 2fr)",
+      show: (skill) => (
+        <span className={styles.named}>
+          <Foreign text={skill.name} />
+          <Foreign text={skill.description} className="muted" />
+        </span>
+      ),
+    },
+    {
+      name: texts.source,
+      width: "140px",
+      show: (skill) => texts.sources[skill.source],
+    },
+    {
+      name: texts.tools,
+      width: "minmax(100px, 1fr)",
+      show: (skill) => <Foreign text={skill.requiredTools.join(", ") || texts.noTools} />,
+    },
+    {
+      name: texts.warnings,
+      width: "110px",
+      show: ({ warnings: { length } }) =>
+        length > 0 ? (
+          <Status tone="warn">{texts.warned(length, count(length))}</Status>
+        ) : (
+          <span className="muted">{texts.noTools}</span>
+        ),
+    },
+    {
+      name: texts.state,
+      width: "110px",
+      show: (skill) =>
+        mayChange ? (
+          <SkillSwitch skill={skill} />
+        ) : (
+          <Status tone={skill.enabled ? "good" : "plain"}>{skill.enabled ? texts.on : texts.off}</Status>
+        ),
+    },
+  ];
+}
+
+function Problems({ of }: { of: readonly string[] }) {
+  if (of.length === 0) return null;
+  return (
+    <section className={styles.doubt} aria-label={texts.problems}>
+      <h2>{texts.problems}</h2>
+      <ul>
+        {of.map((problem) => (
+          <li key={problem}>{reveal(problem)}</li>
+        ))}
+      </ul>
+    </section>
   );
 }

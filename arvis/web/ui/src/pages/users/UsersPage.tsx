@@ -1,10 +1,96 @@
+import { KeyRound, UserPlus } from "lucide-react";
+import { useLocation } from "wouter";
+import { useList } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { ButtonLink } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
 import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Tabs } from "../../parts/tabs";
+import { AddKey } from "./AddKey";
+import { AddUser } from "./AddUser";
+import { KeySheet, Keys } from "./Keys";
+import { texts } from "./texts";
+import { UserSheet } from "./UserSheet";
+import { Users } from "./Users";
+import { You } from "./You";
 
+const HOME = "/settings/users";
+const ALL = `${HOME}/all`;
+const KEYS = `${HOME}/keys`;
+/** Beside the lists, since a user may have any name. */
+const ADD_USER = `${HOME}/add-user`;
+const ADD_KEY = `${HOME}/add-key`;
+
+const TABS = [
+  [HOME, texts.tabs.you],
+  [ALL, texts.tabs.users],
+  [KEYS, texts.tabs.keys],
+] as const;
+
+/** Everybody finds their password and logins here, owners also all users and keys. */
 export default function UsersPage() {
+  const [location] = useLocation();
+  if (!useMay("owner")) {
+    return (
+      <Page title={texts.title} about={texts.aboutYou}>
+        <You />
+      </Page>
+    );
+  }
+  if (location.startsWith(ALL) || location === ADD_USER) return <UsersTab adding={location === ADD_USER} />;
+  if (location.startsWith(KEYS) || location === ADD_KEY) return <KeysTab adding={location === ADD_KEY} />;
   return (
-    <Page title="UsersPage">
-      <Skeleton />
+    <Page title={texts.title} about={texts.about}>
+      <Tabs label={texts.parts} tabs={TABS} current={HOME} />
+      <You />
+    </Page>
+  );
+}
+
+function UsersTab({ adding }: { adding: boolean }) {
+  const pages = useList("GET /api/users", {});
+  const { id, open, close } = useDetail(ALL);
+  const [, navigate] = useLocation();
+  const sheet = adding ? (
+    <AddUser onClose={() => navigate(ALL)} />
+  ) : (
+    id && <UserSheet key={id} id={id} onClose={close} />
+  );
+  return (
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={
+        <ButtonLink href={ADD_USER} kind="primary" icon={<UserPlus aria-hidden />}>
+          {texts.addUser}
+        </ButtonLink>
+      }
+      sheet={sheet}
+    >
+      <Tabs label={texts.parts} tabs={TABS} current={ALL} />
+      <Users pages={pages} openId={id} onOpen={open} />
+    </Page>
+  );
+}
+
+function KeysTab({ adding }: { adding: boolean }) {
+  const pages = useList("GET /api/keys", {});
+  const { id, open, close } = useDetail(KEYS);
+  const [, navigate] = useLocation();
+  const add = (
+    <ButtonLink href={ADD_KEY} kind="primary" icon={<KeyRound aria-hidden />}>
+      {texts.addKey}
+    </ButtonLink>
+  );
+  const sheet = adding ? (
+    <AddKey onClose={() => navigate(KEYS)} />
+  ) : (
+    id && <KeySheet key={id} id={id} pages={pages} onClose={close} />
+  );
+  return (
+    <Page title={texts.title} about={texts.about} actions={add} sheet={sheet}>
+      <Tabs label={texts.parts} tabs={TABS} current={KEYS} />
+      <Keys pages={pages} openId={id} onOpen={open} action={add} />
     </Page>
   );
 }

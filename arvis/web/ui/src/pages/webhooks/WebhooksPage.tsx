@@ -1,10 +1,111 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { useList, useSend } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import { AgentFilter } from "../../parts/agentFilter";
+import { Button } from "../../parts/button";
+import { useDetail } from "../../parts/detail";
+import { Page, useFilter } from "../../parts/page";
+import { Foreign, Time } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { count, reveal } from "../../words/format";
+import { texts } from "./texts";
+import { WebhookSheet } from "./WebhookSheet";
 
+export type Webhook = Item<"GET /api/webhooks">;
+
+export const NEW = "new";
+
+const ADDRESS: Column<Webhook> = {
+  name: texts.address,
+  width: "minmax(140px, 2fr)",
+  show: (hook) => <Foreign text={hook.url} />,
+};
+const AGENT: Column<Webhook> = {
+  name: texts.agent,
+  width: "minmax(80px, 1fr)",
+  show: (hook) => <Foreign text={hook.agent} />,
+};
+const SWITCH: Column<Webhook> = { name: texts.on, width: "44px", show: (hook) => <Switch hook={hook} /> };
+const COLUMNS: Column<Webhook>[] = [
+  ADDRESS,
+  { name: texts.name, width: "minmax(80px, 1fr)", show: (hook) => <Foreign text={hook.name} /> },
+  AGENT,
+  { name: texts.preset, width: "130px", show: (hook) => texts.presets[hook.preset] },
+  { name: texts.calls, width: "64px", show: (hook) => count(hook.triggerCount) },
+  { name: texts.last, width: "116px", show: (hook) => <Time at={hook.lastTriggered} /> },
+  SWITCH,
+];
+/** Where a detail stands beside the list. */
+const FEWER: Column<Webhook>[] = [ADDRESS, AGENT, SWITCH];
+
+/** Addresses that other programs call. */
 export default function WebhooksPage() {
+  const [agent] = useFilter("agent");
+  const pages = useList("GET /api/webhooks", { agent });
+  const { id, open, close } = useDetail("/settings/webhooks");
+  // The secret of a web hook that was just made: it is held here until it was seen, and nowhere else.
+  const [fresh, setFresh] = useState<Webhook | null>(null);
+  const add = (
+    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => open(NEW)}>
+      {texts.add}
+    </Button>
+  );
+  const made = (hook: Webhook) => {
+    setFresh(hook);
+    open(hook.id);
+  };
   return (
-    <Page title="WebhooksPage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={add}
+      filters={<AgentFilter />}
+      sheet={
+        id && (
+          <WebhookSheet
+            key={id}
+            id={id}
+            fresh={fresh?.id === id ? fresh : null}
+            onFresh={made}
+            onSeen={() => setFresh(null)}
+            onClose={() => {
+              setFresh(null);
+              close();
+            }}
+          />
+        )
+      }
+    >
+      <Table
+        label={texts.title}
+        columns={id === null ? COLUMNS : FEWER}
+        pages={pages}
+        idOf={(hook) => hook.id}
+        onOpen={(hook) => open(hook.id)}
+        openId={id}
+        empty={
+          <Empty title={texts.empty} action={add}>
+            {texts.emptyWhy}
+          </Empty>
+        }
+      />
     </Page>
+  );
+}
+
+/** Turns one on or off where it stands. */
+function Switch({ hook }: { hook: Webhook }) {
+  const change = useSend("PATCH /api/webhooks/{webhook}");
+  const path = reveal(hook.path);
+  return (
+    <input
+      type="checkbox"
+      aria-label={hook.enabled ? texts.turnOff(path) : texts.turnOn(path)}
+      checked={change.isPending ? !hook.enabled : hook.enabled}
+      disabled={change.isPending}
+      onChange={() => change.mutate({ path: { webhook: hook.id }, body: { enabled: !hook.enabled } })}
+    />
   );
 }

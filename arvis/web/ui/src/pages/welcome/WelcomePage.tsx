@@ -1,10 +1,140 @@
-import { Page } from "../../parts/page";
-import { Skeleton } from "../../parts/states";
+import { useCallback, useEffect, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useSend } from "../../api/hooks";
+import { Button, ButtonLink } from "../../parts/button";
+import { FormButtons } from "../../parts/field";
+import { Page, Section } from "../../parts/page";
+import { Loaded } from "../../parts/states";
+import { AgentStep } from "./AgentStep";
+import { BotStep } from "./BotStep";
+import { HelloStep } from "./HelloStep";
+import { ModelStep } from "./ModelStep";
+import { PasswordStep } from "./PasswordStep";
+import { Step, type StepProps } from "./Step";
+import { STEPS, type StepName, useSetup } from "./setup";
+import { texts } from "./texts";
+import styles from "./welcome.module.css";
 
+/** The first run: from the link of the terminal to an agent that answers on a chat platform. */
 export default function WelcomePage() {
+  const { setup, isDone, isSkipped, current, skip, resume, refresh } = useSetup();
+  const [notes, setNotes] = useState<Partial<Record<StepName, string>>>({});
+  // What is worked at stays until it has said itself that it is done, whatever the daemon tells meanwhile; the chat and the bot
+  // stay in sight after that.
+  const [held, setHeld] = useState<ReadonlySet<StepName>>(new Set());
+  useEffect(() => {
+    if (current !== null) setHeld((before) => new Set(before).add(current));
+  }, [current]);
+  const release = useCallback(
+    (name: StepName) => setHeld((before) => new Set([...before].filter((one) => one !== name))),
+    [],
+  );
+  const [, navigate] = useLocation();
+  const dismiss = useSend("POST /api/setup/dismiss");
+  const leave = () => dismiss.mutate({}, { onSuccess: () => navigate("/chat") });
+  const done = useCallback(
+    (name: StepName, note?: string) => {
+      if (note) setNotes((before) => ({ ...before, [name]: note }));
+      if (name !== "hello" && name !== "bot") release(name);
+      refresh();
+    },
+    [refresh, release],
+  );
+  const saidHello = useCallback(() => done("hello"), [done]);
   return (
-    <Page title="WelcomePage">
-      <Skeleton />
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={
+        current && (
+          <>
+            <ButtonLink href="/chat">{texts.later}</ButtonLink>
+            <Button kind="quiet" busy={dismiss.isPending} onClick={leave}>
+              {texts.putAway}
+            </Button>
+          </>
+        )
+      }
+    >
+      <Loaded of={setup}>
+        {() => (
+          <ol className={styles.steps}>
+            {STEPS.map((name, index) => {
+              const state = isDone(name)
+                ? "done"
+                : name === current
+                  ? "current"
+                  : isSkipped(name)
+                    ? "skipped"
+                    : "ahead";
+              const open = state === "current" || (held.has(name) && state === "done");
+              const props = {
+                onDone: (note?: string) => done(name, note),
+                onSkip: () => {
+                  release(name);
+                  skip(name);
+                },
+              };
+              return (
+                <Step
+                  key={name}
+                  number={index + 1}
+                  title={texts[name].title}
+                  about={texts[name].about}
+                  state={state}
+                  note={notes[name] ?? texts[name].done}
+                  onResume={() => resume(name)}
+                >
+                  {open &&
+                    (name === "hello" ? (
+                      <HelloStep {...props} onDone={saidHello} answered={state === "done"} />
+                    ) : (
+                      <Body name={name} {...props} />
+                    ))}
+                </Step>
+              );
+            })}
+          </ol>
+        )}
+      </Loaded>
+      {setup.data && current === null && <Finished busy={dismiss.isPending} onFinish={leave} />}
     </Page>
+  );
+}
+
+function Body({ name, ...props }: StepProps & { name: Exclude<StepName, "hello"> }) {
+  if (name === "password") return <PasswordStep {...props} />;
+  if (name === "model") return <ModelStep {...props} />;
+  if (name === "agent") return <AgentStep {...props} />;
+  return <BotStep {...props} />;
+}
+
+const NEXT = [
+  ["/chat", "chat"],
+  ["/agents", "agents"],
+  ["/schedules", "schedules"],
+  ["/settings/people", "people"],
+  ["/settings/doctor", "doctor"],
+] as const;
+
+function Finished({ busy, onFinish }: { busy: boolean; onFinish: () => void }) {
+  return (
+    <Section title={texts.finished}>
+      <p>{texts.finishedAbout}</p>
+      <ul className={styles.next}>
+        {NEXT.map(([path, name]) => (
+          <li key={path}>
+            <Link href={path}>{texts.next[name]}</Link>
+            <p className="muted">{texts.nextAbout[name]}</p>
+          </li>
+        ))}
+      </ul>
+      <p className="muted">{texts.guides}</p>
+      <FormButtons>
+        <Button kind="primary" busy={busy} onClick={onFinish}>
+          {texts.finish}
+        </Button>
+      </FormButtons>
+    </Section>
   );
 }

@@ -1,0 +1,70 @@
+import { useEffect, useState } from "react";
+import type { ApiError } from "../api/client";
+import { Button } from "../parts/button";
+import { Field, Form, FormButtons } from "../parts/field";
+import { duration } from "../words/format";
+import { texts } from "./texts";
+
+/** A name and a password. After too many wrong tries the button waits as long as the server does. */
+export function PasswordForm({
+  busy,
+  error,
+  onSend,
+}: {
+  busy: boolean;
+  error: ApiError | null;
+  onSend: (user: string, password: string) => void;
+}) {
+  const [user, setUser] = useState("owner");
+  const [password, setPassword] = useState("");
+  const wait = useWait(error);
+  return (
+    <Form label={texts.title} onSend={() => onSend(user, password)}>
+      <Field label={texts.user} hint={texts.userHint}>
+        <input
+          name="username"
+          autoComplete="username"
+          autoCapitalize="none"
+          spellCheck={false}
+          value={user}
+          required
+          onChange={(event) => setUser(event.target.value)}
+        />
+      </Field>
+      <Field label={texts.password}>
+        <input
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          value={password}
+          required
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      </Field>
+      {wait !== null && <p>{wait > 0 ? texts.later(duration(wait * 1_000)) : texts.now}</p>}
+      <FormButtons>
+        <Button type="submit" kind="primary" busy={busy} disabled={wait !== null && wait > 0}>
+          {texts.logIn}
+        </Button>
+      </FormButtons>
+    </Form>
+  );
+}
+
+/** Seconds until a refused try is worth repeating; `null` where none was refused for their number. */
+function useWait(error: ApiError | null): number | null {
+  const [left, setLeft] = useState<number | null>(null);
+  useEffect(() => {
+    const seconds = error?.seconds ?? null;
+    setLeft(seconds);
+    if (seconds === null) return;
+    const end = performance.now() + seconds * 1_000;
+    const timer = window.setInterval(() => {
+      const rest = Math.max(0, Math.ceil((end - performance.now()) / 1_000));
+      setLeft(rest);
+      if (rest === 0) window.clearInterval(timer);
+    }, 1_000);
+    return () => window.clearInterval(timer);
+  }, [error]);
+  return left;
+}

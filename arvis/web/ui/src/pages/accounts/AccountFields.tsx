@@ -1,0 +1,105 @@
+import { useId } from "react";
+import { useApi } from "../../api/hooks";
+import { Field } from "../../parts/field";
+import { Secret } from "../../parts/secret";
+import type { Draft, Provider } from "./accounts";
+import styles from "./accounts.module.css";
+import { texts } from "./texts";
+
+/** Key, address and model of an account, as far as its vendor has them. `folded` puts what is optional behind a line. */
+export function AccountFields({
+  provider,
+  draft,
+  onChange,
+  onPasted,
+  hasKey = false,
+  folded = false,
+}: {
+  provider: Provider;
+  draft: Draft;
+  onChange: (draft: Draft) => void;
+  onPasted?: (apiKey: string) => void;
+  hasKey?: boolean;
+  folded?: boolean;
+}) {
+  const address = provider.baseUrl !== "none" && (
+    <Field label={texts.baseUrl} hint={provider.baseUrl === "required" ? texts.baseUrlRequired : texts.baseUrlOptional}>
+      <input
+        type="url"
+        value={draft.baseUrl}
+        required={provider.baseUrl === "required"}
+        onChange={(event) => onChange({ ...draft, baseUrl: event.target.value })}
+      />
+    </Field>
+  );
+  const model = <ModelField provider={provider} draft={draft} onChange={onChange} />;
+  const addressFirst = provider.baseUrl === "required" && address;
+  const modelNeeded = provider.defaultModel === null;
+  const keyHint = hasKey ? texts.keyReplace : (provider.keyFrom ?? texts.keyOptional);
+  return (
+    <div className={styles.fields}>
+      {addressFirst}
+      {modelNeeded && model}
+      {provider.key !== "none" && (
+        <Field label={texts.key} hint={`${keyHint} ${texts.keySealed}`}>
+          <Secret
+            required={provider.key === "required" && !hasKey && draft.baseUrl === ""}
+            onText={(apiKey) => onChange({ ...draft, apiKey })}
+            onPasted={onPasted}
+          />
+        </Field>
+      )}
+      {folded ? (
+        !(addressFirst && modelNeeded) && (
+          <details>
+            <summary>{texts.other}</summary>
+            <div className={styles.more}>
+              {!modelNeeded && model}
+              {!addressFirst && address}
+            </div>
+          </details>
+        )
+      ) : (
+        <>
+          {!modelNeeded && model}
+          {!addressFirst && address}
+        </>
+      )}
+    </div>
+  );
+}
+
+function ModelField({
+  provider,
+  draft,
+  onChange,
+}: {
+  provider: Provider;
+  draft: Draft;
+  onChange: (draft: Draft) => void;
+}) {
+  const known = useApi("GET /api/models", {});
+  const id = useId();
+  const models = (known.data?.items ?? []).filter((one) => one.provider === provider.name);
+  return (
+    <>
+      <Field
+        label={texts.model}
+        hint={provider.defaultModel === null ? texts.modelHint : texts.modelDefault(provider.defaultModel)}
+      >
+        <input
+          value={draft.model}
+          list={id}
+          autoComplete="off"
+          required={provider.defaultModel === null}
+          onChange={(event) => onChange({ ...draft, model: event.target.value })}
+        />
+      </Field>
+      <datalist id={id}>
+        {models.map((one) => (
+          <option key={one.name} value={one.model} />
+        ))}
+      </datalist>
+    </>
+  );
+}

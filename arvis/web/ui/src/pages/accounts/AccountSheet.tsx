@@ -1,0 +1,158 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Section } from "../../parts/page";
+import { Facts, Foreign } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { clock, count, reveal } from "../../words/format";
+import { AccountFields } from "./AccountFields";
+import { AccountState } from "./AccountState";
+import type { Account, Draft, Provider } from "./accounts";
+import { TrialResult } from "./TrialResult";
+import { texts } from "./texts";
+
+/** One account: how it is, a test, and what can be changed. `provider` is unknown where its package is gone. */
+export function AccountSheet({ account, provider }: { account: Account; provider: Provider | undefined }) {
+  const owns = useMay("owner");
+  const test = useSend("POST /api/accounts/{account}/test", { quiet: true });
+  const path = { account: account.name };
+  const mine = account.source === "product";
+  return (
+    <>
+      <Facts
+        of={[
+          [texts.state, <AccountState key="state" account={account} />],
+          [texts.provider, provider?.title ?? account.provider],
+          [texts.model, <Foreign key="model" text={account.model} />],
+          [texts.models, account.models.join(", ")],
+          [texts.baseUrl, account.baseUrl && <Foreign text={account.baseUrl} />],
+          [texts.key, account.hasKey ? texts.keySet : texts.keyUnset],
+          [texts.priority, count(account.priority)],
+          [texts.source, texts.sources[account.source]],
+        ]}
+      />
+      {account.problem && <p>{reveal(account.problem)}</p>}
+      <Section title={texts.health}>
+        <Health account={account} />
+        {test.error && <Failure error={test.error} />}
+        {test.data && !test.isPending && <TrialResult trial={test.data} free={provider?.key === "none"} />}
+        {owns && (
+          <FormButtons>
+            <Button busy={test.isPending} onClick={() => test.mutate({ path })}>
+              {texts.test}
+            </Button>
+            {mine && <Switch account={account} />}
+          </FormButtons>
+        )}
+      </Section>
+      {mine && owns && provider && <Edit key={account.name} account={account} provider={provider} />}
+      {!mine && <p className="muted">{texts.readOnly}</p>}
+    </>
+  );
+}
+
+function Health({ account }: { account: Account }) {
+  if (account.health.length === 0) return <p className="muted">{texts.healthy}</p>;
+  return (
+    <ul>
+      {account.health.map((one) => {
+        const kind = (texts.kinds as Record<string, string>)[one.kind] ?? reveal(one.kind);
+        const model = reveal(one.model);
+        return (
+          <li key={one.model}>
+            {one.restingUntil === null
+              ? texts.refusals(model, kind, one.refusals)
+              : texts.restingUntil(model, kind, clock(one.restingUntil))}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Switch({ account }: { account: Account }) {
+  const [, navigate] = useLocation();
+  const ask = useAsk();
+  const change = useSend("PATCH /api/accounts/{account}");
+  const remove = useSend("DELETE /api/accounts/{account}", { done: texts.removed });
+  const path = { account: account.name };
+  const active = account.status === "active";
+  const drop = async () => {
+    const words = texts.removeWhy(reveal(account.name));
+    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
+      remove.mutate({ path }, { onSuccess: () => navigate("/settings/accounts") });
+    }
+  };
+  return (
+    <>
+      <Button
+        busy={change.isPending}
+        onClick={() => change.mutate({ path, body: { status: active ? "disabled" : "active" } })}
+      >
+        {active ? texts.disable : texts.enable}
+      </Button>
+      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
+        {texts.remove}
+      </Button>
+    </>
+  );
+}
+
+function Edit({ account, provider }: { account: Account; provider: Provider }) {
+  const kept: Draft = { apiKey: "", baseUrl: account.baseUrl ?? "", model: account.model };
+  const [draft, setDraft] = useState<Draft>(kept);
+  const [models, setModels] = useState(account.models.join(", "));
+  const [priority, setPriority] = useState(String(account.priority));
+  const [saves, setSaves] = useState(0);
+  const save = useSend("PATCH /api/accounts/{account}", { quiet: true, done: texts.saved });
+  const send = () =>
+    save.mutate(
+      {
+        path: { account: account.name },
+        body: {
+          model: draft.model,
+          models: models
+            .split(",")
+            .map((one) => one.trim())
+            .filter(Boolean),
+          priority: Number(priority),
+          ...(provider.baseUrl !== "none" && { baseUrl: draft.baseUrl.trim() }),
+          ...(draft.apiKey !== "" && { apiKey: draft.apiKey }),
+        },
+      },
+      {
+        onSuccess: () => {
+          setDraft((before) => ({ ...before, apiKey: "" }));
+          setSaves((before) => before + 1); // the field of the key begins anew, empty
+        },
+      },
+    );
+  return (
+    <Form onSend={send}>
+      {save.error && <Failure error={save.error} />}
+      <AccountFields key={saves} provider={provider} draft={draft} onChange={setDraft} hasKey={account.hasKey} />
+      <Field label={texts.models} hint={texts.modelsHint}>
+        <input value={models} autoComplete="off" onChange={(event) => setModels(event.target.value)} />
+      </Field>
+      <Field label={texts.priority} hint={texts.priorityHint}>
+        <input
+          type="number"
+          min={0}
+          max={10_000}
+          value={priority}
+          required
+          onChange={(event) => setPriority(event.target.value)}
+        />
+      </Field>
+      <FormButtons>
+        <Button type="submit" kind="primary" busy={save.isPending}>
+          {texts.save}
+        </Button>
+      </FormButtons>
+    </Form>
+  );
+}

@@ -1,0 +1,27 @@
+import { Status, type Tone } from "../../parts/show";
+import type { Account } from "./accounts";
+import { texts } from "./texts";
+
+const TONES: Record<keyof typeof texts.states, Tone> = {
+  active: "good",
+  disabled: "plain",
+  resting: "warn",
+  refused: "warn",
+  problem: "trouble",
+};
+
+/** How an account is, in one word. */
+export function AccountState({ account }: { account: Account }) {
+  const resting = account.health.some((one) => one.restingUntil !== null);
+  const state =
+    account.status === "disabled"
+      ? "disabled"
+      : account.problem !== null
+        ? "problem"
+        : resting
+          ? "resting"
+          : account.health.length > 0
+            ? "refused"
+            : "active";
+  return <Status tone={TONES[state]}>{texts.states[state]}</Status>;
+}

@@ -1,0 +1,30 @@
+import { Status } from "../../parts/show";
+import { duration, money, reveal, sentences } from "../../words/format";
+import type { Trial } from "./accounts";
+import styles from "./accounts.module.css";
+import { texts } from "./texts";
+
+/** What came of a hello: how fast and what it cost, or what is wrong and what to do. */
+export function TrialResult({ trial, free = false }: { trial: Trial; free?: boolean }) {
+  if (!trial.ok)
+    return (
+      <div className={styles.trial} role="alert">
+        <Status tone="trouble">{reveal(sentences(trial.error))}</Status>
+        {trial.fix && <p>{reveal(sentences(trial.fix))}</p>}
+      </div>
+    );
+  return (
+    <div className={styles.trial} role="status">
+      <Status tone="good">{trialWords(trial, free)}</Status>
+    </div>
+  );
+}
+
+/** One line of a trial that went well. `free`: this vendor takes nothing. */
+export function trialWords(trial: Trial, free: boolean): string {
+  const cost = free ? texts.free : trial.costUsd === null ? texts.costUnknown : texts.cost(hello(trial.costUsd));
+  return `${texts.answered(reveal(trial.model), duration(trial.durationMs))} ${cost}`;
+}
+
+/** Four digits would make nothing of most. */
+const hello = (usd: number): string => (usd > 0 && usd < 0.0001 ? `< ${money(0.0001)}` : money(usd));

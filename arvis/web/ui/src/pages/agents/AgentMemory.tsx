@@ -1,0 +1,21 @@
+import { useLocation } from "wouter";
+import { ButtonLink } from "../../parts/button";
+import { FactTable } from "../memory/FactTable";
+import styles from "./agents.module.css";
+import type { Agent } from "./draft";
+import { texts } from "./texts";
+
+/** The facts that one agent keeps; each opens on the page Memory. */
+export function AgentMemory({ agent }: { agent: Agent }) {
+  const [, navigate] = useLocation();
+  const search = `?agent=${encodeURIComponent(agent.slug)}`;
+  return (
+    <>
+      <div className={styles.aside}>
+        <p className="muted">{texts.memoryAbout}</p>
+        <ButtonLink href={`/memory${search}`}>{texts.openMemory}</ButtonLink>
+      </div>
+      <FactTable filter={{ agent: agent.slug }} onOpen={(fact) => navigate(`/memory/${fact.id}${search}`)} />
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+import { ArrowLeft, Pause, Play, Trash2, Undo2 } from "lucide-react";
+import type { ReactNode } from "react";
+import { useLocation } from "wouter";
+import { useApi, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button, ButtonLink } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Page } from "../../parts/page";
+import { Empty, Loaded } from "../../parts/states";
+import { Tabs } from "../../parts/tabs";
+import { useToast } from "../../parts/toast";
+import { reveal } from "../../words/format";
+import { AgentMemory } from "./AgentMemory";
+import styles from "./agents.module.css";
+import { Channels } from "./Channels";
+import { type Agent, CONDUCTOR } from "./draft";
+import { EditAgent } from "./EditAgent";
+import { History } from "./History";
+import { Overview } from "./Overview";
+import { TestChat } from "./TestChat";
+import { texts } from "./texts";
+
+const HOME = "/agents";
+const NOT_FOUND = 404;
+const PARTS: Record<string, (agent: Agent) => ReactNode> = {
+  "": (agent) => <Overview agent={agent} />,
+  edit: (agent) => <EditAgent agent={agent} />,
+  history: (agent) => <History agent={agent} />,
+  channels: (agent) => <Channels agent={agent} />,
+  memory: (agent) => <AgentMemory agent={agent} />,
+  chat: (agent) => <TestChat agent={agent} />,
+};
+
+/** One agent: what it is, how it is changed, what it was, where it lives, what it knows, and a talk with it. */
+export function AgentPage({ slug, tab }: { slug: string; tab: string }) {
+  const agent = useApi("GET /api/agents/{agent}", { path: { agent: slug } });
+  const owns = useMay("owner");
+  const found = agent.data;
+  const base = `${HOME}/${encodeURIComponent(slug)}`;
+  const here = tab === "" ? base : `${base}/${tab}`;
+  const part = PARTS[tab];
+  if (agent.error?.status === NOT_FOUND || part === undefined) return <Gone />;
+  const tabs: (readonly [string, string])[] = [
+    [base, texts.tabs.overview],
+    ...(owns && found?.status !== "archived" ? [[`${base}/edit`, texts.tabs.edit] as const] : []),
+    [`${base}/history`, texts.tabs.history],
+    [`${base}/channels`, texts.tabs.channels],
+    [`${base}/memory`, texts.tabs.memory],
+    [`${base}/chat`, texts.tabs.chat],
+  ];
+  const locked = tab === "edit" && (!owns || found?.status === "archived");
+  return (
+    <Page
+      title={found === undefined ? slug : reveal(found.name)}
+      about={found && reveal(found.description || texts.noDescription)}
+      actions={found && <Actions agent={found} />}
+    >
+      <Tabs label={texts.parts} tabs={tabs} current={here} />
+      <Loaded of={agent}>
+        {(known) => (
+          <>
+            {known.status !== "active" && (
+              <p className={styles.note}>{known.status === "paused" ? texts.isPaused : texts.isDeleted}</p>
+            )}
+            {locked ? <Empty title={texts.ownersOnly}>{texts.ownersOnlyWhy}</Empty> : part(known)}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Gone() {
+  return (
+    <Page title={texts.title}>
+      <Empty title={texts.gone} action={<ButtonLink href={HOME}>{texts.all}</ButtonLink>}>
+        {texts.goneWhy}
+      </Empty>
+    </Page>
+  );
+}
+
+function Actions({ agent }: { agent: Agent }) {
+  const [, navigate] = useLocation();
+  const ask = useAsk();
+  const { tell } = useToast();
+  const mayPause = useMay("operator");
+  const owns = useMay("owner");
+  const path = { agent: agent.slug };
+  const pause = useSend("POST /api/agents/{agent}/pause", { done: texts.paused });
+  const resume = useSend("POST /api/agents/{agent}/resume", { done: texts.resumed });
+  const remove = useSend("DELETE /api/agents/{agent}");
+  const undo = useSend("POST /api/agents/{agent}/undo", { done: texts.undone });
+  const name = reveal(agent.name);
+  const drop = async () => {
+    if (!(await ask({ title: texts.delete, words: texts.deleteWhy(name), yes: texts.delete, danger: true }))) return;
+    const deleted = () => {
+      tell(texts.deleted(name), { words: texts.undo, act: () => undo.mutate({ path }) });
+      navigate(HOME);
+    };
+    remove.mutate({ path }, { onSuccess: deleted });
+  };
+  return (
+    <>
+      <ButtonLink kind="quiet" href={HOME} icon={<ArrowLeft aria-hidden />}>
+        {texts.all}
+      </ButtonLink>
+      {mayPause && agent.status === "active" && (
+        <Button icon={<Pause aria-hidden />} busy={pause.isPending} onClick={() => pause.mutate({ path })}>
+          {texts.pause}
+        </Button>
+      )}
+      {mayPause && agent.status === "paused" && (
+        <Button
+          kind="primary"
+          icon={<Play aria-hidden />}
+          busy={resume.isPending}
+          onClick={() => resume.mutate({ path })}
+        >
+          {texts.resume}
+        </Button>
+      )}
+      {owns && agent.status === "archived" && (
+        <Button kind="primary" icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => undo.mutate({ path })}>
+          {texts.bringBack}
+        </Button>
+      )}
+      {owns && agent.status !== "archived" && agent.role !== CONDUCTOR && (
+        <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={() => void drop()}>
+          {texts.delete}
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+import { Plus } from "lucide-react";
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Foreign } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { useToast } from "../../parts/toast";
+import { count } from "../../words/format";
+import styles from "./agents.module.css";
+import { BindingForm } from "./BindingForm";
+import type { Agent, Binding } from "./draft";
+import { texts } from "./texts";
+
+/** Where an agent lives: channels are added, changed and taken away here. */
+export function Channels({ agent }: { agent: Agent }) {
+  const owns = useMay("owner") && agent.status !== "archived";
+  const [form, setForm] = useState<Binding | "new" | null>(null);
+  const add = owns && (
+    <Button kind="primary" icon={<Plus aria-hidden />} onClick={() => setForm("new")}>
+      {texts.addChannel}
+    </Button>
+  );
+  const known = form === "new" || form === null ? undefined : form;
+  return (
+    <>
+      {form !== null && (
+        <BindingForm
+          key={known ? `${known.platform}:${known.channel}` : "new"}
+          slug={agent.slug}
+          known={known}
+          onClose={() => setForm(null)}
+        />
+      )}
+      {agent.bindings.length === 0 && form === null && (
+        <Empty title={texts.noChannels} action={add}>
+          {texts.noChannelsWhy}
+        </Empty>
+      )}
+      {agent.bindings.length > 0 && (
+        <>
+          <p className="muted">{texts.channelsAbout}</p>
+          {form === null && add && <div>{add}</div>}
+          <ul className={styles.bindings}>
+            {agent.bindings.map((binding) => (
+              <Row
+                key={`${binding.platform}:${binding.channel}`}
+                slug={agent.slug}
+                binding={binding}
+                onChange={owns ? () => setForm(binding) : null}
+              />
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onChange: (() => void) | null }) {
+  const { tell } = useToast();
+  const path = { agent: slug };
+  const remove = useSend("DELETE /api/agents/{agent}/bindings");
+  const again = useSend("POST /api/agents/{agent}/bindings", { done: texts.undone });
+  const { platform, channel, permission, respond, observe } = binding;
+  const drop = () =>
+    remove.mutate(
+      { path, query: { platform, channel } },
+      {
+        onSuccess: () => tell(texts.removed, { words: texts.undo, act: () => again.mutate({ path, body: binding }) }),
+      },
+    );
+  return (
+    <li>
+      <div>
+        <Foreign text={`${platform}:${channel}`} />
+        <p className="muted">
+          {[
+            texts.permissions[permission],
+            respond === null ? null : `${texts.respond}: ${texts.responds[respond]}`,
+            observe === null ? null : texts.observes(count(observe)),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
+        </p>
+      </div>
+      {onChange && (
+        <div className={styles.rowActions}>
+          <Button onClick={onChange}>{texts.changeChannel}</Button>
+          <Button kind="danger" busy={remove.isPending} onClick={drop}>
+            {texts.remove}
+          </Button>
+        </div>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,63 @@
+import { Undo2 } from "lucide-react";
+import { useApi, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Foreign, Time } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { count } from "../../words/format";
+import { Person } from "../memory/people";
+import styles from "./agents.module.css";
+import { Changes } from "./Changes";
+import { differences } from "./diff";
+import type { Agent, Version } from "./draft";
+import { texts } from "./texts";
+
+const CONFIGURATION = "configuration";
+
+/** How an agent was, the newest first, each with what it changed. */
+export function History({ agent }: { agent: Agent }) {
+  const path = { agent: agent.slug };
+  const versions = useApi("GET /api/agents/{agent}/versions", { path });
+  const undo = useSend("POST /api/agents/{agent}/undo", { done: texts.undone });
+  const owns = useMay("owner");
+  return (
+    <Loaded of={versions}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty title={texts.noHistory}>{texts.noHistoryWhy}</Empty>
+        ) : (
+          <>
+            {owns && items.length > 1 && (
+              <div>
+                <Button icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => undo.mutate({ path })}>
+                  {texts.undoNewest}
+                </Button>
+              </div>
+            )}
+            <ol className={styles.versions}>
+              {items.map((version, index) => (
+                <One key={version.version} version={version} before={items[index + 1]} />
+              ))}
+            </ol>
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function One({ version, before }: { version: Version; before: Version | undefined }) {
+  const changed = before === undefined ? [] : differences(before.agent, version.agent);
+  return (
+    <li>
+      <header>
+        <h2>{texts.version(count(version.version))}</h2>
+        {version.by === CONFIGURATION ? <Foreign text={texts.byConfiguration} /> : <Person id={version.by} />}
+        <Time at={version.at} />
+      </header>
+      {before === undefined && <p className="muted">{texts.first}</p>}
+      {before !== undefined && changed.length === 0 && <p className="muted">{texts.sameAsBefore}</p>}
+      {changed.length > 0 && <Changes of={changed} />}
+    </li>
+  );
+}

@@ -1,0 +1,162 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import { Section } from "../../parts/page";
+import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
+import { Loaded } from "../../parts/states";
+import { count, money, reveal } from "../../words/format";
+import { AgentState } from "./AgentTable";
+import styles from "./agents.module.css";
+import { bindingInWords, valueInWords } from "./diff";
+import { type Agent, CONDUCTOR } from "./draft";
+import { Risk } from "./ToolPicker";
+import { texts } from "./texts";
+
+/** What an agent is and does. */
+export function Overview({ agent }: { agent: Agent }) {
+  return (
+    <>
+      {agent.role === CONDUCTOR && <p className={styles.note}>{texts.conductorWhy}</p>}
+      <Figures slug={agent.slug} />
+      <Section title={texts.nowDoing}>
+        <Doing slug={agent.slug} />
+      </Section>
+      <Section title={texts.about7}>
+        <About agent={agent} />
+      </Section>
+      <Section title={texts.fields.prompt}>
+        {agent.prompt === "" ? (
+          <p className="muted">{texts.noPrompt}</p>
+        ) : (
+          <Code value={agent.prompt} label={texts.fields.prompt} />
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Figures({ slug }: { slug: string }) {
+  const stats = useApi("GET /api/agents/{agent}/stats", { path: { agent: slug } });
+  return (
+    <Loaded of={stats}>
+      {({ week, month, lastActive }) => {
+        const tokens = (of: typeof week) => `${count(of.inputTokens)} / ${count(of.outputTokens)}`;
+        const figures: [string, ReactNode, string | null][] = [
+          [texts.calls, count(week.calls), texts.inMonth(count(month.calls))],
+          [texts.costs, <Money key="cost" usd={week.costUsd} />, texts.inMonth(money(month.costUsd))],
+          [texts.tokensUsed, tokens(week), texts.inMonth(tokens(month))],
+          [texts.errors, count(week.errors), texts.inMonth(count(month.errors))],
+          [texts.lastActive, <Time key="last" at={lastActive} />, null],
+        ];
+        return (
+          <Section title={texts.figures}>
+            <dl className={styles.figures}>
+              {figures.map(([name, value, more]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>
+                    <strong>{value}</strong>
+                    {more && <span className="muted">{more}</span>}
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          </Section>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Doing({ slug }: { slug: string }) {
+  const overview = useApi("GET /api/overview", {});
+  return (
+    <Loaded of={overview}>
+      {({ running }) => {
+        const own = running.filter((work) => work.agent === slug);
+        if (own.length === 0) return <p className="muted">{texts.nothingNow}</p>;
+        return (
+          <ul className={styles.rows}>
+            {own.map((work) => (
+              <li key={work.jobId}>
+                <Link href={work.messageId ? `/messages/${work.messageId}` : `/queue/${work.jobId}`}>
+                  <Foreign text={work.activity} />
+                </Link>
+                {work.place && <Foreign text={`${work.place.platform} ${work.place.channelId}`} className="muted" />}
+                <Time at={work.since} />
+              </li>
+            ))}
+          </ul>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function About({ agent }: { agent: Agent }) {
+  const { slug, tools, plugins, helpers, fallbacks, allowUsers, bindings } = agent;
+  const value = (field: "model" | "graph" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
+    <Foreign text={valueInWords(field, agent[field])} />
+  );
+  const list = (field: "plugins" | "helpers" | "fallbacks" | "allowUsers", entries: string[]) => (
+    <Foreign text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
+  );
+  return (
+    <>
+      <Facts
+        of={[
+          [texts.slug, <bdi key="slug">{slug}</bdi>],
+          [texts.status, <AgentState key="status" status={agent.status} />],
+          [texts.fields.role, <Foreign key="role" text={agent.role} />],
+          [texts.fields.model, value("model")],
+          [texts.fields.fallbacks, list("fallbacks", fallbacks)],
+          [texts.fields.graph, value("graph")],
+          [texts.fields.completion, value("completion")],
+          [texts.fields.onNewMessage, value("onNewMessage")],
+          [texts.fields.contextTokens, value("contextTokens")],
+          [texts.fields.timezone, value("timezone")],
+          [texts.fields.tools, <Tools key="tools" names={tools} />],
+          [texts.fields.plugins, list("plugins", plugins)],
+          [texts.fields.helpers, list("helpers", helpers)],
+          [texts.fields.allowUsers, list("allowUsers", allowUsers)],
+          [
+            texts.fields.bindings,
+            bindings.length === 0 ? (
+              texts.unset.bindings
+            ) : (
+              <ul key="bindings">
+                {bindings.map((one) => (
+                  <li key={`${one.platform}:${one.channel}`}>
+                    <Foreign text={bindingInWords(one)} />
+                  </li>
+                ))}
+              </ul>
+            ),
+          ],
+        ]}
+      />
+      <p className={styles.links}>
+        <Link href={`/queue?agent=${encodeURIComponent(slug)}`}>{texts.queueOf}</Link>
+        <Link href={`/conversations?agent=${encodeURIComponent(slug)}`}>{texts.conversationsOf}</Link>
+      </p>
+    </>
+  );
+}
+
+function Tools({ names }: { names: readonly string[] }) {
+  const tools = useApi("GET /api/tools", {});
+  if (names.length === 0) return texts.unset.tools;
+  return (
+    <ul className={styles.tools}>
+      {names.map((name) => {
+        const tool = tools.data?.items.find((one) => one.name === name);
+        return (
+          <li key={name} title={tool && reveal(tool.description)}>
+            <Foreign text={name} />
+            {tool && <Risk tool={tool} />}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

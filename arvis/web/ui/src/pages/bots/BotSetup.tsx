@@ -1,0 +1,69 @@
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Failure } from "../../parts/states";
+import { BotFields } from "./BotFields";
+import { type Bot, type Draft, EMPTY, freeName, given, isComplete, type Platform } from "./bots";
+import styles from "./bots.module.css";
+import { Findings } from "./Findings";
+import { Guide } from "./Guide";
+import { texts } from "./texts";
+
+const UNUSABLE = 422;
+
+/** Make a bot: the platform's steps beside the fields. A pasted token is looked at once, before anything is kept. */
+export function BotSetup({
+  platform,
+  taken,
+  agent,
+  onStarted,
+}: {
+  platform: Platform;
+  /** Names of bots that this platform has already. */
+  taken: readonly string[];
+  /** Who answers, unless another one is chosen. */
+  agent?: string;
+  onStarted: (bot: Bot) => void;
+}) {
+  const [draft, setDraft] = useState<Draft>(agent === undefined ? EMPTY : { ...EMPTY, settings: { agent } });
+  const [named, setNamed] = useState<string | null>(null);
+  const [pressed, setPressed] = useState(false);
+  const check = useSend("POST /api/bots/check", { quiet: true });
+  const add = useSend("POST /api/bots", { quiet: true });
+  const name = named ?? freeName(taken);
+  const look = (at: Draft, asked: boolean) => {
+    setPressed(asked);
+    if (isComplete(platform, at)) check.mutate({ body: { platform: platform.name, name, ...given(at) } });
+  };
+  // A second token may still be on its way when the first one was pasted: that is no failure yet.
+  const unfinished = !pressed && check.error?.status === UNUSABLE;
+  const trouble = add.error ?? (unfinished ? null : check.error);
+  const send = () =>
+    add.mutate({ body: { platform: platform.name, name, ...given(draft) } }, { onSuccess: (bot) => onStarted(bot) });
+  return (
+    <div className={styles.room}>
+      <div className={styles.setup}>
+        <Guide platform={platform} />
+        <Form onSend={send} label={texts.addTo(platform.title)}>
+          {trouble && <Failure error={trouble} />}
+          <BotFields platform={platform} draft={draft} onChange={setDraft} onPasted={(at) => look(at, false)} />
+          {taken.length > 0 && (
+            <Field label={texts.name} hint={texts.nameHint}>
+              <input value={name} required autoComplete="off" onChange={(event) => setNamed(event.target.value)} />
+            </Field>
+          )}
+          {check.data && !check.isPending && !check.error && <Findings findings={check.data.findings} />}
+          <FormButtons>
+            <Button type="submit" kind="primary" busy={add.isPending}>
+              {texts.start}
+            </Button>
+            <Button busy={check.isPending} disabled={!isComplete(platform, draft)} onClick={() => look(draft, true)}>
+              {texts.check}
+            </Button>
+          </FormButtons>
+        </Form>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Form, FormButtons } from "../../parts/field";
+import { Section } from "../../parts/page";
+import { Code, Facts, Foreign, Time } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { reveal } from "../../words/format";
+import { BotFields } from "./BotFields";
+import { BotState } from "./BotState";
+import { type Bot, type Draft, EMPTY, HOME, type Platform } from "./bots";
+import { Findings } from "./Findings";
+import { texts } from "./texts";
+
+/** One bot: how it is, a check of its setup, and its settings. */
+export function BotSheet({ bot, platform }: { bot: Bot; platform: Platform }) {
+  const owns = useMay("owner");
+  const mine = bot.source === "product";
+  const check = useSend("POST /api/bots/{platform}/{name}/check", { quiet: true });
+  const restart = useSend("POST /api/bots/{platform}/{name}/restart", { done: texts.restarted });
+  const path = { platform: bot.platform, name: bot.name };
+  return (
+    <>
+      <Facts
+        of={[
+          [texts.state, <BotState key="state" bot={bot} />],
+          [texts.error, bot.error && <Foreign text={bot.error} />],
+          [texts.user, bot.userName && <Foreign text={bot.userName} />],
+          [texts.since, bot.since !== null && <Time at={bot.since} />],
+          [texts.source, texts.sources[bot.source]],
+        ]}
+      />
+      {check.error && <Failure error={check.error} />}
+      {check.data && !check.isPending && <Findings findings={check.data.findings} />}
+      {owns && (
+        <FormButtons>
+          <Button busy={check.isPending} onClick={() => check.mutate({ path })}>
+            {texts.check}
+          </Button>
+          <Button busy={restart.isPending} onClick={() => restart.mutate({ path })}>
+            {texts.restart}
+          </Button>
+          {mine && <Switch bot={bot} platform={platform} />}
+        </FormButtons>
+      )}
+      <Section title={texts.settings}>
+        {mine && owns && platform.fields.length > 0 ? (
+          <Edit bot={bot} platform={platform} />
+        ) : (
+          <>
+            {!mine && <p className="muted">{texts.readOnly}</p>}
+            <Code value={bot.settings} label={texts.settings} />
+          </>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Switch({ bot, platform }: { bot: Bot; platform: Platform }) {
+  const [, navigate] = useLocation();
+  const ask = useAsk();
+  const change = useSend("PATCH /api/bots/{platform}/{name}");
+  const remove = useSend("DELETE /api/bots/{platform}/{name}", { done: texts.removed });
+  const path = { platform: bot.platform, name: bot.name };
+  const drop = async () => {
+    const words = texts.removeWhy(reveal(bot.name), platform.title);
+    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
+      remove.mutate({ path }, { onSuccess: () => navigate(HOME) });
+    }
+  };
+  return (
+    <>
+      <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !bot.enabled } })}>
+        {bot.enabled ? texts.disable : texts.enable}
+      </Button>
+      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
+        {texts.remove}
+      </Button>
+    </>
+  );
+}
+
+function Edit({ bot, platform }: { bot: Bot; platform: Platform }) {
+  const [draft, setDraft] = useState<Draft>(EMPTY);
+  const [saves, setSaves] = useState(0);
+  const save = useSend("PATCH /api/bots/{platform}/{name}", { quiet: true, done: texts.saved });
+  const send = () =>
+    save.mutate(
+      { path: { platform: bot.platform, name: bot.name }, body: draft },
+      {
+        onSuccess: () => {
+          setDraft(EMPTY);
+          setSaves((before) => before + 1); // the fields begin anew, those of secrets empty
+        },
+      },
+    );
+  return (
+    <Form onSend={send} label={texts.settings}>
+      {save.error && <Failure error={save.error} />}
+      <BotFields
+        key={saves}
+        platform={platform}
+        draft={draft}
+        onChange={setDraft}
+        settings={bot.settings}
+        secrets={bot.secrets}
+        open
+      />
+      <FormButtons>
+        <Button type="submit" kind="primary" busy={save.isPending}>
+          {texts.save}
+        </Button>
+      </FormButtons>
+    </Form>
+  );
+}

@@ -1,0 +1,80 @@
+import { X } from "lucide-react";
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button, IconButton } from "../../parts/button";
+import { Form, FormButtons } from "../../parts/field";
+import { Section } from "../../parts/page";
+import { ChannelField, PlatformField } from "../../parts/place";
+import { Foreign } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { useToast } from "../../parts/toast";
+import { reveal } from "../../words/format";
+import type { ClientDetail } from "./ClientsPage";
+import styles from "./clients.module.css";
+import { texts } from "./texts";
+
+type Channel = ClientDetail["channels"][number];
+
+/** Where the client is served. */
+export function Channels({ client }: { client: ClientDetail }) {
+  const owns = useMay("owner");
+  return (
+    <Section title={texts.channels}>
+      {client.channels.length === 0 ? (
+        <p className="muted">{texts.noChannels}</p>
+      ) : (
+        <ul className={styles.list} aria-label={texts.channels}>
+          {client.channels.map((one) => (
+            <li key={`${one.platform} ${one.channel}`}>
+              <Foreign text={`${one.platform} ${one.channel}`} />
+              {owns && <Unbind client={client.id} channel={one} />}
+            </li>
+          ))}
+        </ul>
+      )}
+      {owns && <Bind client={client.id} />}
+    </Section>
+  );
+}
+
+function Unbind({ client, channel }: { client: string; channel: Channel }) {
+  const { tell } = useToast();
+  const unbind = useSend("DELETE /api/clients/{client}/channels");
+  const bind = useSend("PUT /api/clients/{client}/channels", { done: texts.bound });
+  const back = { words: texts.back, act: () => bind.mutate({ path: { client }, body: channel }) };
+  return (
+    <IconButton
+      label={texts.unbind(reveal(channel.channel))}
+      busy={unbind.isPending}
+      onClick={() =>
+        unbind.mutate({ path: { client }, query: channel }, { onSuccess: () => tell(texts.unbound, back) })
+      }
+    >
+      <X aria-hidden />
+    </IconButton>
+  );
+}
+
+function Bind({ client }: { client: string }) {
+  const [platform, setPlatform] = useState("web");
+  const [channel, setChannel] = useState("");
+  const bind = useSend("PUT /api/clients/{client}/channels", { quiet: true, done: texts.bound });
+  const send = () =>
+    bind.mutate({ path: { client }, body: { platform, channel } }, { onSuccess: () => setChannel("") });
+  return (
+    <details>
+      <summary>{texts.addChannel}</summary>
+      <Form onSend={send} label={texts.addChannel}>
+        {bind.error && <Failure error={bind.error} />}
+        <PlatformField value={platform} onChange={setPlatform} />
+        <ChannelField platform={platform} value={channel} onChange={setChannel} />
+        <FormButtons>
+          <Button type="submit" busy={bind.isPending}>
+            {texts.addChannel}
+          </Button>
+        </FormButtons>
+      </Form>
+    </details>
+  );
+}

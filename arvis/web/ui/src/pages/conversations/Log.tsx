@@ -1,0 +1,85 @@
+import { useLayoutEffect, useMemo, useRef } from "react";
+import { useApi, useList } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import { Button } from "../../parts/button";
+import { Failure, Skeleton } from "../../parts/states";
+import { Compaction, type Summed } from "./Compaction";
+import styles from "./conversations.module.css";
+import { Message } from "./Message";
+import { texts } from "./texts";
+
+export type Said = Item<"GET /api/conversations/{conversation}/messages">;
+type Entry = { said: Said } | { summed: Summed };
+
+const NEAR_PX = 80;
+
+/** What was said, the newest last; older messages come on demand, and what stands in a summary is folded into one line. */
+export function Log({ talk, agent }: { talk: string; agent: string }) {
+  const path = { conversation: talk };
+  const pages = useList("GET /api/conversations/{conversation}/messages", { limit: 50 }, path);
+  const summaries = useApi("GET /api/conversations/{conversation}/compactions", { path, query: { limit: 200 } });
+  const entries = useMemo(() => woven(pages.rows, summaries.data?.items ?? []), [pages.rows, summaries.data]);
+  const place = usePlace(entries.length, keyOf(entries[0]));
+  if (entries.length === 0) {
+    if (pages.error !== null) return <Failure error={pages.error} retry={pages.retry} />;
+    return pages.loading ? <Skeleton /> : <p className="muted">{texts.noMessages}</p>;
+  }
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div ref={place} className={styles.log} role="log" aria-label={texts.log} tabIndex={0}>
+      {pages.more && (
+        <Button kind="quiet" onClick={pages.more}>
+          {texts.older}
+        </Button>
+      )}
+      {entries.map((entry) =>
+        "said" in entry ? (
+          <Message key={entry.said.id} said={entry.said} agent={agent} />
+        ) : (
+          <Compaction key={entry.summed.id} summed={entry.summed} agent={agent} />
+        ),
+      )}
+    </div>
+  );
+}
+
+const keyOf = (entry: Entry | undefined): string =>
+  entry === undefined ? "" : "said" in entry ? entry.said.id : entry.summed.id;
+
+/** Oldest first, each summary in the place of the turns that it stands for. */
+function woven(newestFirst: readonly Said[], all: readonly Summed[]): Entry[] {
+  const summaries = all.filter((one) => one.status !== "restored").sort((one, other) => one.lastTurn - other.lastTurn);
+  const entries: Entry[] = [];
+  let next = 0;
+  const before = (turn: number) => {
+    for (let summed = summaries[next]; summed !== undefined && summed.lastTurn < turn; summed = summaries[next]) {
+      entries.push({ summed });
+      next += 1;
+    }
+  };
+  for (const said of newestFirst.toReversed()) {
+    const { turn } = said;
+    if (turn !== null && summaries.some((one) => one.firstTurn <= turn && turn <= one.lastTurn)) continue;
+    before(turn ?? Number.POSITIVE_INFINITY);
+    entries.push({ said });
+  }
+  before(Number.POSITIVE_INFINITY);
+  return entries;
+}
+
+/** Begins at the newest message and stays there while the reader does; older ones on top move nothing. */
+function usePlace(length: number, first: string) {
+  const place = useRef<HTMLDivElement>(null);
+  const before = useRef({ first: "", height: 0 });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the moment after entries have come
+  useLayoutEffect(() => {
+    const log = place.current;
+    if (log === null) return;
+    const { first: was, height } = before.current;
+    const atEnd = height === 0 || height - log.scrollTop - log.clientHeight < NEAR_PX;
+    if (atEnd) log.scrollTop = log.scrollHeight;
+    else if (was !== first) log.scrollTop += log.scrollHeight - height;
+    before.current = { first, height: log.scrollHeight };
+  }, [length, first]);
+  return place;
+}

@@ -1,0 +1,25 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { useLive } from "../../api/live";
+
+/** Reads an open conversation again as soon as something happens in its place. */
+export function useWatched(conversation: string): void {
+  const { watch, listen } = useLive();
+  const client = useQueryClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both are made anew with every counter of the top bar, and do the same
+  useEffect(() => {
+    const topic = `conversation:${conversation}`;
+    const ends = [
+      watch(topic),
+      listen((frame) => {
+        if (frame.type !== "changed" || frame.topic !== topic) return;
+        void client.invalidateQueries({
+          predicate: ({ queryKey }) => JSON.stringify(queryKey[2] ?? null).includes(conversation),
+        });
+      }),
+    ];
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [conversation, client]);
+}

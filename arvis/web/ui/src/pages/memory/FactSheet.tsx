@@ -1,0 +1,167 @@
+import { Check, Trash2, Undo2 } from "lucide-react";
+import { Link } from "wouter";
+import { useApi, useSend } from "../../api/hooks";
+import { useMay, useSession } from "../../api/session";
+import type { Answer } from "../../api/types";
+import { useKey } from "../../frame/Keys";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Sheet } from "../../parts/page";
+import { Facts, Foreign, Time } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { type Step, Timeline } from "../../parts/timeline";
+import { useToast } from "../../parts/toast";
+import { count, reveal } from "../../words/format";
+import { FactState } from "./FactTable";
+import styles from "./memory.module.css";
+import { type People, Person, Scope, usePeople } from "./people";
+import { texts } from "./texts";
+
+type Detail = Answer<"GET /api/memory/{fact}">;
+
+const NOT_FOUND = 404;
+
+/** One fact: what it says, where it came from, what became of it, and what can be done about it. */
+export function FactSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const fact = useApi("GET /api/memory/{fact}", { path: { fact: id } });
+  const people = usePeople();
+  return (
+    <Sheet title={texts.fact} onClose={onClose} actions={fact.data && <Actions fact={fact.data} />}>
+      {fact.error?.status === NOT_FOUND ? (
+        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
+      ) : (
+        <Loaded of={fact}>
+          {(known) => (
+            <>
+              <p className={styles.content}>{reveal(known.content)}</p>
+              {known.taint.length > 0 && <Doubt taint={known.taint} />}
+              <About fact={known} />
+              <h3>{texts.history}</h3>
+              <Timeline steps={known.changes.map((change) => stepOf(change, people))} />
+            </>
+          )}
+        </Loaded>
+      )}
+    </Sheet>
+  );
+}
+
+function Doubt({ taint }: { taint: readonly string[] }) {
+  const sources = taint.map((label) => texts.taints[label] ?? reveal(label)).join(", ");
+  return (
+    <p className={styles.doubt}>
+      {texts.taint} {sources}. {texts.confirmWhy}
+    </p>
+  );
+}
+
+function About({ fact }: { fact: Detail }) {
+  const looksAfter = useMay("viewer");
+  const confirmed = fact.changes.filter((change) => change.change === "confirmed").length;
+  const times = (number: number) => (number === 0 ? texts.never : texts.times(number, count(number)));
+  return (
+    <Facts
+      of={[
+        [texts.status, <FactState key="status" status={fact.status} />],
+        [texts.number, count(fact.number)],
+        [
+          texts.agent,
+          looksAfter ? <AgentLink key="agent" slug={fact.agent} /> : <Foreign key="agent" text={fact.agent} />,
+        ],
+        [texts.whose, looksAfter ? <Scope key="scope" scope={fact.scope} /> : null],
+        [texts.category, texts.categories[fact.category]],
+        [texts.trust, texts.percent(count(Math.round(fact.confidence * 100)))],
+        [texts.confirmations, times(confirmed)],
+        [texts.author, fact.authorId && looksAfter ? <Person key="author" id={fact.authorId} /> : null],
+        [texts.source, looksAfter ? <Source key="source" fact={fact} /> : null],
+        [texts.used, times(fact.accessCount)],
+        [texts.lastUsed, fact.accessCount > 0 ? <Time key="used" at={fact.accessedAt} /> : null],
+        [texts.created, <Time key="created" at={fact.createdAt} />],
+        [texts.expires, fact.expiresAt === null ? null : <Time key="expires" at={fact.expiresAt} />],
+        [
+          texts.replacedBy,
+          fact.supersededBy === null ? null : (
+            <Link key="by" href={`/memory/${fact.supersededBy}`}>
+              {texts.thisFact}
+            </Link>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+function AgentLink({ slug }: { slug: string }) {
+  return (
+    <Link href={`/agents/${encodeURIComponent(slug)}`}>
+      <Foreign text={slug} />
+    </Link>
+  );
+}
+
+function Source({ fact }: { fact: Detail }) {
+  if (fact.messageId !== null) return <Link href={`/messages/${fact.messageId}`}>{texts.message}</Link>;
+  if (fact.executionId !== null) return <Link href={`/runs/${fact.executionId}`}>{texts.execution}</Link>;
+  return texts.noSource;
+}
+
+function stepOf(change: Detail["changes"][number], people: People): Step {
+  return {
+    at: change.at,
+    title: texts.changes[change.change] ?? change.change,
+    who: people.names.get(change.byId) ?? change.byId,
+    tone: change.change === "confirmed" ? "done" : "plain",
+    detail: change.otherId ? (
+      <Link href={`/memory/${change.otherId}`}>{texts.thisFact}</Link>
+    ) : change.undoes ? (
+      texts.takenBack
+    ) : undefined,
+  };
+}
+
+function Actions({ fact }: { fact: Detail }) {
+  const { me } = useSession();
+  const { tell } = useToast();
+  const ask = useAsk();
+  const mayConfirm = useMay("operator") && fact.status === "active";
+  const mayChange = useMay("operator") || me.role === "chat";
+  const path = { fact: fact.id };
+  const confirm = useSend("POST /api/memory/{fact}/confirm", { done: texts.confirmed });
+  const remove = useSend("DELETE /api/memory/{fact}");
+  const undo = useSend("POST /api/memory/undo");
+  const takeBack = () =>
+    undo.mutate({ body: { agent: fact.agent, scope: fact.scope } }, { onSuccess: () => tell(texts.undone) });
+  const vouch = () => confirm.mutate({ path });
+  useKey("a", mayConfirm && !confirm.isPending ? vouch : null);
+  const drop = () =>
+    remove.mutate({ path }, { onSuccess: () => tell(texts.deleted, { words: texts.undo, act: takeBack }) });
+  const askBack = async () => {
+    const words = texts.undoNewestWhy(reveal(fact.agent));
+    if (await ask({ title: texts.undoNewest, words, yes: texts.undo })) takeBack();
+  };
+  return (
+    <>
+      {mayConfirm && (
+        <Button
+          kind={fact.taint.length > 0 ? "primary" : "plain"}
+          icon={<Check aria-hidden />}
+          aria-keyshortcuts="a"
+          busy={confirm.isPending}
+          onClick={vouch}
+        >
+          {texts.confirm}
+        </Button>
+      )}
+      {mayChange && (
+        <Button icon={<Undo2 aria-hidden />} busy={undo.isPending} onClick={() => void askBack()}>
+          {texts.undoNewest}
+        </Button>
+      )}
+      {mayChange && fact.status !== "deleted" && (
+        <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={drop}>
+          {texts.delete}
+        </Button>
+      )}
+    </>
+  );
+}

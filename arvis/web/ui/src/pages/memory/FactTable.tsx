@@ -1,0 +1,78 @@
+import type { ReactNode } from "react";
+import { useList } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Item, Query } from "../../api/types";
+import { Foreign, Status, Time, type Tone } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { count } from "../../words/format";
+import { Scope } from "./people";
+import { texts } from "./texts";
+
+export type Fact = Item<"GET /api/memory">;
+export type FactFilter = Omit<Query<"GET /api/memory">, "limit" | "cursor">;
+
+const TONES: Record<Fact["status"], Tone> = { active: "good", superseded: "plain", deleted: "trouble", faded: "warn" };
+
+export function FactState({ status }: { status: Fact["status"] }) {
+  return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
+}
+
+/** Facts that match; `filter.agent` set means that all are of one agent, who is not named again. */
+export function FactTable({
+  filter,
+  onOpen,
+  openId = null,
+  action,
+}: {
+  filter: FactFilter;
+  onOpen: (fact: Fact) => void;
+  openId?: string | null;
+  /** What one can do where nothing is kept yet. */
+  action?: ReactNode;
+}) {
+  const pages = useList("GET /api/memory", filter);
+  const looksAfter = useMay("viewer");
+  const { agent, ...others } = filter;
+  const narrowed = Object.values(others).some(Boolean);
+  return (
+    <Table
+      label={texts.facts}
+      pages={pages}
+      idOf={(fact) => fact.id}
+      openId={openId}
+      onOpen={onOpen}
+      columns={columns(!agent, looksAfter)}
+      empty={
+        narrowed ? (
+          <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
+        ) : (
+          <Empty title={texts.empty} action={action}>
+            {texts.emptyWhy}
+          </Empty>
+        )
+      }
+    />
+  );
+}
+
+function columns(withAgent: boolean, withScope: boolean): Column<Fact>[] {
+  const all: (Column<Fact> | false)[] = [
+    { name: texts.fact, width: "minmax(160px, 3fr)", show: (fact) => <Foreign text={fact.content} /> },
+    withAgent && { name: texts.agent, show: (fact) => <Foreign text={fact.agent} /> },
+    withScope && { name: texts.whose, show: (fact) => <Scope scope={fact.scope} /> },
+    { name: texts.category, width: "110px", show: (fact) => texts.categories[fact.category] },
+    {
+      name: texts.trust,
+      width: "110px",
+      show: (fact) =>
+        fact.taint.length > 0 ? (
+          <Status tone="warn">{texts.unverified}</Status>
+        ) : (
+          texts.percent(count(Math.round(fact.confidence * 100)))
+        ),
+    },
+    { name: texts.changed, width: "120px", show: (fact) => <Time at={fact.updatedAt} /> },
+  ];
+  return all.filter((column) => column !== false);
+}

@@ -1,0 +1,108 @@
+import { Trash2 } from "lucide-react";
+import { useList, useSend } from "../../api/hooks";
+import { useMay, useSession } from "../../api/session";
+import type { Item } from "../../api/types";
+import { AgentFilter } from "../../parts/agentFilter";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Page, Sheet, useFilter } from "../../parts/page";
+import { Code, Facts, Foreign, Time } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { Table } from "../../parts/table";
+import { reveal } from "../../words/format";
+import { MemoryTabs, ScopeFilter } from "./MemoryPage";
+import { Person, Scope } from "./people";
+import { texts } from "./texts";
+
+type State = Item<"GET /api/memory/states">;
+
+const idOf = (state: State): string => `${state.agent}/${state.scope}/${state.key}`;
+
+/** Values that agents keep under keys. */
+export function States() {
+  const looksAfter = useMay("viewer");
+  const [agent] = useFilter("agent");
+  const [scope] = useFilter("scope");
+  const [openId, open] = useFilter("open");
+  const pages = useList("GET /api/memory/states", { agent, scope });
+  const chosen = pages.rows.find((state) => idOf(state) === openId);
+  return (
+    <Page
+      title={texts.title}
+      about={looksAfter ? texts.about : texts.aboutOwn}
+      filters={
+        looksAfter && (
+          <>
+            <AgentFilter />
+            <ScopeFilter />
+          </>
+        )
+      }
+      sheet={chosen && <Detail key={openId} state={chosen} onClose={() => open("")} />}
+    >
+      <MemoryTabs current="/memory/states" />
+      <Table
+        label={texts.states}
+        pages={pages}
+        idOf={idOf}
+        openId={openId}
+        onOpen={(state) => open(idOf(state))}
+        columns={[
+          { name: texts.key, show: (state) => <Foreign text={state.key} /> },
+          { name: texts.value, width: "minmax(140px, 2fr)", show: (state) => <Foreign text={state.value} /> },
+          { name: texts.agent, show: (state) => <Foreign text={state.agent} /> },
+          { name: texts.whose, show: (state) => <Scope scope={state.scope} /> },
+          { name: texts.changed, width: "120px", show: (state) => <Time at={state.updatedAt} /> },
+        ]}
+        empty={
+          agent || scope ? (
+            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
+          ) : (
+            <Empty title={texts.emptyStates}>{texts.emptyStatesWhy}</Empty>
+          )
+        }
+      />
+    </Page>
+  );
+}
+
+function Detail({ state, onClose }: { state: State; onClose: () => void }) {
+  const { me } = useSession();
+  const looksAfter = useMay("viewer");
+  const mayChange = useMay("operator") || me.role === "chat";
+  const ask = useAsk();
+  const remove = useSend("DELETE /api/memory/states", { done: texts.deletedState });
+  const { agent, scope, key } = state;
+  const drop = async () => {
+    const words = texts.deleteStateWhy(reveal(key));
+    if (await ask({ title: texts.deleteState, words, yes: texts.delete, danger: true }))
+      remove.mutate({ query: { agent, scope, key } }, { onSuccess: onClose });
+  };
+  return (
+    <Sheet
+      title={reveal(key)}
+      onClose={onClose}
+      actions={
+        mayChange && (
+          <Button kind="danger" icon={<Trash2 aria-hidden />} busy={remove.isPending} onClick={() => void drop()}>
+            {texts.delete}
+          </Button>
+        )
+      }
+    >
+      <Code value={state.value} label={texts.value} />
+      <Facts
+        of={[
+          [texts.agent, <Foreign key="agent" text={agent} />],
+          [texts.whose, looksAfter ? <Scope key="scope" scope={scope} /> : null],
+          [texts.author, state.authorId && looksAfter ? <Person key="author" id={state.authorId} /> : null],
+          [
+            texts.taint,
+            state.taint.length === 0 ? null : state.taint.map((one) => texts.taints[one] ?? reveal(one)).join(", "),
+          ],
+          [texts.changed, <Time key="at" at={state.updatedAt} />],
+        ]}
+      />
+    </Sheet>
+  );
+}

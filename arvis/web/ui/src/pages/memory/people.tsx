@@ -1,0 +1,56 @@
+/** Names of people, for those who may read them. */
+
+import { useMemo } from "react";
+import { useApi } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Foreign } from "../../parts/show";
+import { texts } from "./texts";
+
+/** So many are known at once; others are looked up one by one. */
+const MOST = 200;
+const PERSON = "principal:";
+const NOT_PEOPLE: Record<string, string> = {
+  arvis: texts.arvis,
+  api: texts.api,
+  configuration: texts.configuration,
+};
+
+export type People = { names: ReadonlyMap<string, string>; all: boolean };
+
+export function usePeople(): People {
+  const people = useApi("GET /api/people", useMay("viewer") ? { query: { limit: MOST } } : null);
+  return useMemo(() => {
+    const names = (people.data?.items ?? []).map((one) => [one.id, one.name || one.userId] as const);
+    return { names: new Map(names), all: people.data?.nextCursor === null };
+  }, [people.data]);
+}
+
+/** The name of a person, or of what acts without one; an id where nobody is known. */
+export function Person({ id }: { id: string }) {
+  const { names, all } = usePeople();
+  const name = NOT_PEOPLE[id] ?? names.get(id);
+  const asks = useMay("viewer") && name === undefined && names.size > 0 && !all;
+  const one = useApi("GET /api/people/{person}", asks ? { path: { person: id } } : null);
+  return <Foreign text={name ?? (asks ? one.data?.name : undefined) ?? id} />;
+}
+
+/** Of whom or what something is kept. */
+export function Scope({ scope }: { scope: string }) {
+  if (scope.startsWith(PERSON)) return <Person id={scope.slice(PERSON.length)} />;
+  return <Foreign text={placeInWords(scope)} />;
+}
+
+/** The same as a text, for lists to choose from. */
+export function scopeInWords(scope: string, people: People): string {
+  if (!scope.startsWith(PERSON)) return placeInWords(scope);
+  const id = scope.slice(PERSON.length);
+  return people.names.get(id) ?? id;
+}
+
+function placeInWords(scope: string): string {
+  const [kind, platform = "", , channel = ""] = scope.split(":");
+  if (scope === "agent") return texts.everywhere;
+  return kind === "room" ? texts.room(platform, channel) : scope;
+}
+
+export const scopeOf = (person: string): string => `${PERSON}${person}`;

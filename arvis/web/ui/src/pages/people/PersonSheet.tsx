@@ -1,0 +1,112 @@
+import { useApi, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Answer, Body } from "../../api/types";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Choice, Field } from "../../parts/field";
+import { Sheet } from "../../parts/page";
+import { Facts, Foreign, Time } from "../../parts/show";
+import { Empty, Loaded } from "../../parts/states";
+import { useToast } from "../../parts/toast";
+import { nameOf, RoleState } from "./PeoplePage";
+import styles from "./people.module.css";
+import { texts } from "./texts";
+
+type Detail = Answer<"GET /api/people/{person}">;
+type Change = NonNullable<Body<"PATCH /api/people/{person}">>;
+type Given = NonNullable<Change["role"]>;
+
+const NOT_FOUND = 404;
+const GIVEN: [Given, string][] = [
+  ["member", texts.roles.member],
+  ["operator", texts.roles.operator],
+  ["blocked", texts.roles.blocked],
+];
+
+/** One person: what they may do, and who changed that. */
+export function PersonSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const found = useApi("GET /api/people/{person}", { path: { person: id } });
+  const owns = useMay("owner");
+  if (found.error?.status === NOT_FOUND) {
+    return (
+      <Sheet title={texts.gone} onClose={onClose}>
+        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
+      </Sheet>
+    );
+  }
+  return (
+    <Sheet title={found.data === undefined ? "" : nameOf(found.data)} onClose={onClose}>
+      <Loaded of={found}>
+        {(person) => (
+          <>
+            <Facts
+              of={[
+                [texts.platform, <Foreign key="platform" text={person.platform} />],
+                [texts.user, <Foreign key="user" text={person.userId} />],
+                [texts.role, <RoleState key="role" role={person.role} />],
+                [texts.pairing, person.paired ? texts.isPaired : texts.notPaired],
+                [texts.pairedAt, person.pairedAt === null ? null : <Time key="paired" at={person.pairedAt} />],
+                [texts.since, <Time key="since" at={person.createdAt} />],
+              ]}
+            />
+            {owns && person.role !== "owner" && <Rights person={person} />}
+            <h3>{texts.changes}</h3>
+            <Changes of={person.changes} />
+          </>
+        )}
+      </Loaded>
+    </Sheet>
+  );
+}
+
+/** What an owner may change; each change can be taken back. */
+function Rights({ person }: { person: Detail }) {
+  const ask = useAsk();
+  const { tell } = useToast();
+  const change = useSend("PATCH /api/people/{person}");
+  const path = { person: person.id };
+  const role = person.role === "owner" ? "member" : person.role;
+  const back = () => {
+    const before: Change = role === "blocked" ? { role } : { role, paired: person.paired };
+    change.mutate({ path, body: before }, { onSuccess: () => tell(texts.undone) });
+  };
+  const make = (body: Change) =>
+    change.mutate({ path, body }, { onSuccess: () => tell(texts.saved, { words: texts.undo, act: back }) });
+  const give = async (wanted: Given) => {
+    if (wanted === "blocked") {
+      const words = texts.blockWhy(nameOf(person));
+      if (!(await ask({ title: texts.blockTitle, words, yes: texts.block, danger: true }))) return;
+    }
+    make({ role: wanted });
+  };
+  return (
+    <>
+      <Field label={texts.role} hint={texts.roleHint[role]}>
+        <Choice value={role} options={GIVEN} disabled={change.isPending} onChange={(wanted) => void give(wanted)} />
+      </Field>
+      {person.role !== "blocked" && (
+        <div>
+          <Button busy={change.isPending} onClick={() => make({ paired: !person.paired })}>
+            {person.paired ? texts.unpair : texts.pair}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Changes({ of: changes }: { of: Detail["changes"] }) {
+  if (changes.length === 0) return <p className="muted">{texts.noChanges}</p>;
+  return (
+    <ul className={styles.changes} aria-label={texts.changes}>
+      {changes.map((one) => (
+        <li key={`${one.at} ${one.role} ${one.paired}`}>
+          <span>{texts.change(texts.roles[one.role], one.paired ? texts.isPaired : texts.notPaired)}</span>
+          <span className="muted">
+            <Time at={one.at} />
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,105 @@
+import { useState } from "react";
+import { useList, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import type { Item } from "../../api/types";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Section } from "../../parts/page";
+import { Foreign, Time } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { useToast } from "../../parts/toast";
+import { reveal } from "../../words/format";
+import styles from "./people.module.css";
+import { texts } from "./texts";
+
+type Stranger = Item<"GET /api/pairings">;
+
+/** Who waits to be let in; nothing where nobody does. */
+export function Strangers() {
+  const operates = useMay("operator");
+  const pages = useList("GET /api/pairings", { pending: true });
+  if (pages.error !== null) return <Failure error={pages.error} retry={pages.retry} />;
+  if (pages.rows.length === 0) return null;
+  return (
+    <Section title={texts.strangers}>
+      <p className="muted">{texts.strangersWhy}</p>
+      <ul className={styles.strangers} aria-label={texts.strangers}>
+        {pages.rows.map((stranger) => (
+          <li key={stranger.id}>
+            <span>
+              <strong>
+                <Foreign text={nameOf(stranger)} />
+              </strong>{" "}
+              <Foreign text={`${stranger.platform} ${stranger.userId}`} className="muted" />
+            </span>
+            <span className="muted">
+              {texts.until} <Time at={stranger.expiresAt} />
+            </span>
+            {operates && <TurnAway stranger={stranger} />}
+          </li>
+        ))}
+      </ul>
+      {operates && <Approve />}
+    </Section>
+  );
+}
+
+const nameOf = (stranger: Stranger): string => reveal(stranger.userName) || texts.unnamed;
+
+/** The code says who is meant. */
+function Approve() {
+  const [code, setCode] = useState("");
+  const { tell } = useToast();
+  const approve = useSend("POST /api/pairings/approve", { quiet: true });
+  const send = () =>
+    approve.mutate(
+      { body: { code: code.trim() } },
+      {
+        onSuccess: (person) => {
+          setCode("");
+          tell(texts.letIn(reveal(person.name) || texts.unnamed));
+        },
+      },
+    );
+  return (
+    <form
+      className={styles.approve}
+      aria-label={texts.approve}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <input
+        aria-label={texts.code}
+        placeholder={texts.code}
+        value={code}
+        required
+        autoComplete="off"
+        autoCapitalize="characters"
+        spellCheck={false}
+        onChange={(event) => setCode(event.target.value)}
+      />
+      <Button type="submit" kind="primary" busy={approve.isPending}>
+        {texts.approve}
+      </Button>
+      {approve.error && <Failure error={approve.error} />}
+    </form>
+  );
+}
+
+function TurnAway({ stranger }: { stranger: Stranger }) {
+  const ask = useAsk();
+  const name = nameOf(stranger);
+  const reject = useSend("POST /api/pairings/reject", { done: texts.rejected(name) });
+  const send = async () => {
+    if (await ask({ title: texts.rejectTitle, words: texts.rejectWhy(name), yes: texts.reject, danger: true })) {
+      reject.mutate({ body: { id: stranger.id } });
+    }
+  };
+  return (
+    <Button busy={reject.isPending} onClick={() => void send()}>
+      {texts.reject}
+    </Button>
+  );
+}

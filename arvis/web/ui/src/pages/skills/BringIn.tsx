@@ -1,0 +1,92 @@
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Choice, Field, Form, FormButtons } from "../../parts/field";
+import { Sheet } from "../../parts/page";
+import { Empty, Failure } from "../../parts/states";
+import { SkillFacts } from "./SkillFacts";
+import styles from "./skills.module.css";
+import { texts } from "./texts";
+
+type Way = "text" | "url";
+
+/** Brings a skill in: it is read by the server and shown with its warnings first, and counts only after that. */
+export function BringIn({ onClose, onMade }: { onClose: () => void; onMade: (slug: string) => void }) {
+  const owns = useMay("owner");
+  const [way, setWay] = useState<Way>("text");
+  const [text, setText] = useState("");
+  const [url, setUrl] = useState("");
+  const look = useSend("POST /api/skills/try", { quiet: true });
+  const make = useSend("POST /api/skills", { quiet: true, done: texts.broughtIn });
+  const found = look.data;
+  const given = way === "text" ? { text } : { url: url.trim() };
+  const send = () => {
+    if (found === undefined) return;
+    // What lies at the address must still be what was looked at.
+    const seen = way === "url" ? { seen: found.skill.hash } : {};
+    const body = { ...given, ...seen, replace: found.replaces !== null };
+    make.mutate({ body }, { onSuccess: (made) => onMade(made.slug) });
+  };
+  const back = () => {
+    look.reset();
+    make.reset();
+  };
+  return (
+    <Sheet title={texts.add} onClose={onClose}>
+      {!owns && <Empty title={texts.ownersOnly} />}
+      {owns && found === undefined && (
+        <Form label={texts.add} onSend={() => look.mutate({ body: given })}>
+          <Field label={texts.how}>
+            <Choice
+              value={way}
+              onChange={setWay}
+              options={[
+                ["text", texts.byText],
+                ["url", texts.byUrl],
+              ]}
+            />
+          </Field>
+          {way === "text" ? (
+            <Field label={texts.text} hint={texts.textHint}>
+              <textarea
+                value={text}
+                required
+                rows={16}
+                spellCheck={false}
+                onChange={(event) => setText(event.target.value)}
+              />
+            </Field>
+          ) : (
+            <Field label={texts.url} hint={texts.urlHint}>
+              <input type="url" value={url} required onChange={(event) => setUrl(event.target.value)} />
+            </Field>
+          )}
+          {look.error && <Failure error={look.error} />}
+          <p className="muted">{texts.lookWhy}</p>
+          <FormButtons>
+            <Button type="submit" kind="primary" busy={look.isPending}>
+              {texts.look}
+            </Button>
+          </FormButtons>
+        </Form>
+      )}
+      {owns && found !== undefined && (
+        <>
+          <h3>{texts.looked}</h3>
+          <p className="muted">{texts.lookedWhy}</p>
+          {found.replaces !== null && <p className={styles.doubt}>{texts.replaces(texts.sources[found.replaces])}</p>}
+          {found.skill.warnings.length === 0 && <p className="muted">{texts.noWarnings}</p>}
+          <SkillFacts skill={found.skill} />
+          {make.error && <Failure error={make.error} />}
+          <FormButtons>
+            <Button kind="primary" busy={make.isPending} onClick={send}>
+              {texts.bringIn}
+            </Button>
+            <Button onClick={back}>{texts.back}</Button>
+          </FormButtons>
+        </>
+      )}
+    </Sheet>
+  );
+}

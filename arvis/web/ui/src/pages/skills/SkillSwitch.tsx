@@ -1,0 +1,23 @@
+import { useSend } from "../../api/hooks";
+import { reveal } from "../../words/format";
+import type { Skill } from "./SkillsPage";
+import styles from "./skills.module.css";
+import { texts } from "./texts";
+
+/** Lets agents be told of a skill, or lets it rest. */
+export function SkillSwitch({ skill }: { skill: Pick<Skill, "slug" | "name" | "enabled"> }) {
+  const change = useSend("PATCH /api/skills/{slug}");
+  // Until the list has been read again, what was chosen counts.
+  const shown = change.isPending ? (change.variables.body?.enabled ?? skill.enabled) : skill.enabled;
+  return (
+    <label className={styles.switch}>
+      <input
+        type="checkbox"
+        checked={shown}
+        onChange={(event) => change.mutate({ path: { slug: skill.slug }, body: { enabled: event.target.checked } })}
+      />
+      <span aria-hidden>{shown ? texts.on : texts.off}</span>
+      <span className="hidden">{`${texts.use}: ${reveal(skill.name)}`}</span>
+    </label>
+  );
+}

@@ -1,0 +1,75 @@
+import { useState } from "react";
+import { useApi, useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Check, Field, Form, FormButtons } from "../../parts/field";
+import { Sheet } from "../../parts/page";
+import { Code } from "../../parts/show";
+import { Failure } from "../../parts/states";
+import { reveal } from "../../words/format";
+import { Once } from "./Once";
+import { type Role, RoleChoice } from "./RoleChoice";
+import { texts } from "./texts";
+import styles from "./users.module.css";
+
+/** Makes a key, then shows it this one time, with a call that can be tried at once. */
+export function AddKey({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("chat");
+  const [agents, setAgents] = useState<readonly string[]>([]);
+  const make = useSend("POST /api/keys", { quiet: true });
+  const send = () => make.mutate({ body: { name, role, ...(role === "chat" ? { agents: [...agents] } : {}) } });
+  return (
+    <Sheet title={texts.addKey} onClose={onClose}>
+      {make.data ? (
+        <>
+          <Once title={texts.keyOnce} why={texts.keyOnceWhy} value={make.data.key} />
+          <h3>{texts.example}</h3>
+          <Code value={example(make.data.key, role)} label={texts.example} />
+          <Button onClick={onClose}>{texts.done}</Button>
+        </>
+      ) : (
+        <Form label={texts.addKey} onSend={send}>
+          {make.error && <Failure error={make.error} />}
+          <Field label={texts.keyName} hint={texts.keyNameHint}>
+            <input value={name} required autoComplete="off" onChange={(event) => setName(event.target.value)} />
+          </Field>
+          <RoleChoice value={role} onChange={setRole} />
+          {role === "chat" && <Agents chosen={agents} choose={setAgents} />}
+          <FormButtons>
+            <Button type="submit" kind="primary" busy={make.isPending}>
+              {texts.make}
+            </Button>
+          </FormButtons>
+        </Form>
+      )}
+    </Sheet>
+  );
+}
+
+function Agents({ chosen, choose }: { chosen: readonly string[]; choose: (slugs: readonly string[]) => void }) {
+  const agents = useApi("GET /api/agents", {});
+  return (
+    <fieldset className={styles.roles}>
+      <legend>{texts.agents}</legend>
+      <p className="muted">{texts.agentsWhy}</p>
+      <div className={styles.agents}>
+        {(agents.data?.items ?? []).map(({ slug, name }) => (
+          <Check
+            key={slug}
+            label={reveal(name)}
+            checked={chosen.includes(slug)}
+            onChange={(on) => choose(on ? [...chosen, slug] : chosen.filter((one) => one !== slug))}
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+/** What the role may do: who talks sends a message, who looks reads what is going on. */
+function example(key: string, role: Role): string {
+  const curl = `curl -H "Authorization: Bearer ${key}"`;
+  if (role === "viewer") return `${curl} ${location.origin}/api/overview`;
+  const body = JSON.stringify({ content: "Hello" });
+  return `${curl} -H "Content-Type: application/json" -d '${body}' ${location.origin}/api/message`;
+}

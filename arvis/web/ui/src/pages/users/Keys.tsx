@@ -1,0 +1,94 @@
+import type { ReactNode } from "react";
+import { type Pages, useSend } from "../../api/hooks";
+import type { Item } from "../../api/types";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Sheet } from "../../parts/page";
+import { Facts, Foreign, Time } from "../../parts/show";
+import { Empty, Failure, Skeleton } from "../../parts/states";
+import { Table } from "../../parts/table";
+import { reveal } from "../../words/format";
+import { texts } from "./texts";
+
+export type Key = Item<"GET /api/keys">;
+
+const agentsOf = (key: Key) =>
+  key.agents.length > 0 ? key.agents.join(", ") : key.role === "chat" ? texts.every : "–";
+
+/** Keys that were made here; those of the configuration stand there. */
+export function Keys({
+  pages,
+  openId,
+  onOpen,
+  action,
+}: {
+  pages: Pages<Key>;
+  openId: string | null;
+  onOpen: (id: string) => void;
+  action: ReactNode;
+}) {
+  return (
+    <Table
+      label={texts.keys}
+      pages={pages}
+      idOf={(key) => key.id}
+      openId={openId}
+      onOpen={(key) => onOpen(key.id)}
+      columns={[
+        { name: texts.keyName, width: "minmax(100px, 2fr)", show: (key) => <Foreign text={key.name} /> },
+        { name: texts.role, width: "96px", show: (key) => texts.roles[key.role] },
+        { name: texts.agents, show: (key) => <bdi>{agentsOf(key)}</bdi> },
+        { name: texts.madeBy, width: "112px", show: (key) => <bdi>{key.createdBy}</bdi> },
+        { name: texts.used, width: "132px", show: (key) => <Time at={key.usedAt} /> },
+      ]}
+      empty={
+        <Empty title={texts.noKeys} action={action}>
+          {texts.noKeysWhy}
+        </Empty>
+      }
+    />
+  );
+}
+
+export function KeySheet({ id, pages, onClose }: { id: string; pages: Pages<Key>; onClose: () => void }) {
+  const ask = useAsk();
+  const revoke = useSend("DELETE /api/keys/{key}", { done: texts.revoked });
+  const key = pages.rows.find((one) => one.id === id);
+  if (key === undefined) {
+    return (
+      <Sheet title={texts.keyDetail} onClose={onClose}>
+        {pages.error ? <Failure error={pages.error} retry={pages.retry} /> : pages.loading ? <Skeleton /> : null}
+        {!pages.loading && !pages.error && <Empty title={texts.noSuchKey} />}
+      </Sheet>
+    );
+  }
+  const drop = async () => {
+    const words = texts.revokeWhy(reveal(key.name));
+    if (await ask({ title: texts.revoke, words, yes: texts.revoke, danger: true })) {
+      revoke.mutate({ path: { key: id } }, { onSuccess: onClose });
+    }
+  };
+  return (
+    <Sheet
+      title={<Foreign text={key.name} />}
+      onClose={onClose}
+      actions={
+        <Button kind="danger" busy={revoke.isPending} onClick={() => void drop()}>
+          {texts.revoke}
+        </Button>
+      }
+    >
+      <Facts
+        of={[
+          [texts.role, texts.roles[key.role]],
+          ["", texts.roleWords[key.role]],
+          [texts.agents, key.role === "chat" ? <bdi key="agents">{agentsOf(key)}</bdi> : null],
+          [texts.madeBy, <bdi key="by">{key.createdBy}</bdi>],
+          [texts.made, <Time key="made" at={key.createdAt} />],
+          [texts.used, <Time key="used" at={key.usedAt} />],
+        ]}
+      />
+      <p className="muted">{texts.usedHint}</p>
+    </Sheet>
+  );
+}

@@ -1,0 +1,40 @@
+import { useId } from "react";
+import { texts } from "./texts";
+import styles from "./users.module.css";
+
+export type Role = keyof typeof texts.roles;
+
+const ROLES = Object.keys(texts.roles) as Role[];
+
+/** The four roles, each with what it may do in one line. */
+export function RoleChoice({
+  value,
+  onChange,
+  disabled,
+}: {
+  value: Role;
+  onChange: (role: Role) => void;
+  disabled?: boolean;
+}) {
+  const id = useId();
+  return (
+    <fieldset className={styles.roles} disabled={disabled}>
+      <legend>{texts.role}</legend>
+      {ROLES.map((role) => (
+        <label key={role}>
+          <input
+            type="radio"
+            name={id}
+            value={role}
+            checked={role === value}
+            aria-label={texts.roles[role]}
+            aria-describedby={`${id}-${role}`}
+            onChange={() => onChange(role)}
+          />
+          {texts.roles[role]}
+          <span id={`${id}-${role}`}>{texts.roleWords[role]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

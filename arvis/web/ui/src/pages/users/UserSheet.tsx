@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { useApi, useList, useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { useAsk } from "../../parts/dialog";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Section, Sheet } from "../../parts/page";
+import { Foreign } from "../../parts/show";
+import { Failure, Loaded } from "../../parts/states";
+import { reveal } from "../../words/format";
+import { Logins } from "./Logins";
+import { Once } from "./Once";
+import { RoleChoice } from "./RoleChoice";
+import { texts } from "./texts";
+import type { User } from "./Users";
+
+/** Stays an owner and stays. */
+const FIRST_USER = "owner";
+
+export function UserSheet({ id, onClose }: { id: string; onClose: () => void }) {
+  const found = useApi("GET /api/users/{user}", { path: { user: id } });
+  const logins = useList("GET /api/auth/sessions", { user: id });
+  return (
+    <Sheet title={<Foreign text={found.data?.name ?? id} />} onClose={onClose}>
+      <Loaded of={found}>{(user) => <Edit key={user.updatedAt} user={user} />}</Loaded>
+      {found.data && <Entry user={found.data} onGone={onClose} />}
+      <Section title={texts.loginsOf}>
+        <Logins pages={logins} />
+      </Section>
+    </Sheet>
+  );
+}
+
+function Edit({ user }: { user: User }) {
+  const [name, setName] = useState(user.name);
+  const [role, setRole] = useState(user.role);
+  const change = useSend("PATCH /api/users/{user}", { quiet: true, done: texts.saved });
+  const first = user.id === FIRST_USER;
+  const send = () => change.mutate({ path: { user: user.id }, body: first ? { name } : { name, role } });
+  return (
+    <Form label={texts.role} onSend={send}>
+      {change.error && <Failure error={change.error} />}
+      <Field label={texts.name}>
+        <input value={name} required autoComplete="off" onChange={(event) => setName(event.target.value)} />
+      </Field>
+      <RoleChoice value={role} onChange={setRole} disabled={first} />
+      <p className="muted">{first ? texts.firstUser : texts.roleEnds}</p>
+      <FormButtons>
+        <Button type="submit" kind="primary" busy={change.isPending}>
+          {texts.save}
+        </Button>
+      </FormButtons>
+    </Form>
+  );
+}
+
+/** The ways in: a link for the user, and the end of them all. */
+function Entry({ user, onGone }: { user: User; onGone: () => void }) {
+  const ask = useAsk();
+  const link = useSend("POST /api/users/{user}/link");
+  const remove = useSend("DELETE /api/users/{user}", { done: texts.removed });
+  const path = { user: user.id };
+  const drop = async () => {
+    const words = texts.removeWhy(reveal(user.name));
+    if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
+      remove.mutate({ path }, { onSuccess: onGone });
+    }
+  };
+  return (
+    <>
+      <FormButtons>
+        <Button busy={link.isPending} onClick={() => link.mutate({ path })}>
+          {texts.newLink}
+        </Button>
+        {user.id !== FIRST_USER && (
+          <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
+            {texts.remove}
+          </Button>
+        )}
+      </FormButtons>
+      {link.data && <Once title={texts.link} why={texts.linkWhy} value={link.data.url} />}
+    </>
+  );
+}

@@ -1,0 +1,75 @@
+import { useState } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
+import { Foreign } from "../../parts/show";
+import { Loaded } from "../../parts/states";
+import { reveal } from "../../words/format";
+import { BotSetup } from "../bots/BotSetup";
+import { BotState } from "../bots/BotState";
+import { addressOf, type Bot } from "../bots/bots";
+import { useFirstAgent } from "./agents";
+import { Choices } from "./Choices";
+import { Skip, type StepProps } from "./Step";
+import { texts } from "./texts";
+
+/** A bot on a chat platform, answered by the first agent. */
+export function BotStep({ onDone, onSkip }: StepProps) {
+  const platforms = useApi("GET /api/platforms", {});
+  const bots = useApi("GET /api/bots", {});
+  const agent = useFirstAgent();
+  const [name, setName] = useState<string | null>(null);
+  const [started, setStarted] = useState<Bot | null>(null);
+  if (started) {
+    const now = bots.data?.items.find((one) => one.platform === started.platform && one.name === started.name);
+    return <Started bot={now ?? started} />;
+  }
+  return (
+    <Loaded of={platforms}>
+      {({ items }) => {
+        const offered = items.filter((one) => one.fields.length > 0);
+        const chosen = offered.find((one) => one.name === name);
+        const taken = (bots.data?.items ?? []).filter((one) => one.platform === name).map((one) => one.name);
+        return (
+          <>
+            <Choices
+              label={texts.bot.platforms}
+              options={offered.map((one) => [one.name, one.title, one.description] as const)}
+              chosen={name}
+              onChoose={setName}
+            />
+            {chosen && (
+              <BotSetup
+                key={chosen.name}
+                platform={chosen}
+                taken={taken}
+                agent={agent ?? undefined}
+                onStarted={(bot) => {
+                  setStarted(bot);
+                  onDone(texts.bot.started);
+                }}
+              />
+            )}
+            <div>
+              <Skip onSkip={onSkip} />
+            </div>
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function Started({ bot }: { bot: Bot }) {
+  return (
+    <div role="status">
+      <BotState bot={bot} />
+      {bot.error && (
+        <p>
+          <Foreign text={bot.error} />
+        </p>
+      )}
+      {bot.state === "running" && bot.userName && <p>{texts.bot.write(reveal(bot.userName))}</p>}
+      <Link href={addressOf(bot.platform, bot.name)}>{texts.bot.look}</Link>
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+import { useState } from "react";
+import { useSend } from "../../api/hooks";
+import { useSession } from "../../api/session";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Secret } from "../../parts/secret";
+import { Failure } from "../../parts/states";
+import type { StepProps } from "./Step";
+import { Skip } from "./Step";
+import { texts } from "./texts";
+
+/** A password for the next login. */
+export function PasswordStep({ onDone, onSkip }: StepProps) {
+  const { me, refresh } = useSession();
+  const [password, setPassword] = useState("");
+  const save = useSend("PUT /api/auth/password", { quiet: true });
+  const send = () =>
+    save.mutate(
+      { body: { password } },
+      {
+        onSuccess: () => {
+          refresh();
+          onDone();
+        },
+      },
+    );
+  return (
+    <Form onSend={send} label={texts.password.title}>
+      {save.error && <Failure error={save.error} />}
+      <input className="hidden" autoComplete="username" value={me.userId} readOnly tabIndex={-1} aria-hidden />
+      <Field label={texts.password.field} hint={texts.password.hint}>
+        <Secret required autoFocus autoComplete="new-password" onText={setPassword} />
+      </Field>
+      <FormButtons>
+        <Button type="submit" kind="primary" busy={save.isPending}>
+          {texts.password.save}
+        </Button>
+        <Skip onSkip={onSkip} />
+      </FormButtons>
+    </Form>
+  );
+}

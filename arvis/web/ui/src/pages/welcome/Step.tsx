@@ -1,0 +1,65 @@
+import { Check } from "lucide-react";
+import type { ReactNode } from "react";
+import { Button } from "../../parts/button";
+import { texts } from "./texts";
+import styles from "./welcome.module.css";
+
+/** `onDone` takes what is said of the step from then on. */
+export type StepProps = { onDone: (note?: string) => void; onSkip: () => void };
+
+/** A step of the first run: its number or a tick, what it is for, and what is done in it while it is open. */
+export function Step({
+  number,
+  title,
+  about,
+  state,
+  note,
+  onResume,
+  children,
+}: {
+  number: number;
+  title: string;
+  about: string;
+  state: "done" | "current" | "skipped" | "ahead";
+  /** What came of it. */
+  note: string;
+  onResume: () => void;
+  children?: ReactNode;
+}) {
+  const looks = { done: styles.isDone, current: styles.current, skipped: "", ahead: "" }[state];
+  return (
+    <li className={`${styles.step} ${looks}`} aria-current={state === "current" ? "step" : undefined}>
+      <span className={styles.sign}>
+        {state === "done" ? <Check aria-hidden /> : <span aria-hidden>{number}</span>}
+        <span className="hidden">{state === "done" ? texts.done : texts.step(number)}</span>
+      </span>
+      <div className={styles.head}>
+        <h2>{title}</h2>
+        {state === "done" && <p className="muted">{note}</p>}
+        {state === "skipped" && (
+          <>
+            <p className="muted">{texts.skipped}</p>
+            <Button kind="quiet" aria-label={`${texts.doNow}: ${title}`} onClick={onResume}>
+              {texts.doNow}
+            </Button>
+          </>
+        )}
+      </div>
+      {children && (
+        <div className={styles.body}>
+          {state === "current" && <p className="muted">{about}</p>}
+          {children}
+        </div>
+      )}
+    </li>
+  );
+}
+
+/** The way past a step. */
+export function Skip({ onSkip, words = texts.skip }: { onSkip: () => void; words?: string }) {
+  return (
+    <Button kind="quiet" onClick={onSkip}>
+      {words}
+    </Button>
+  );
+}

@@ -1,0 +1,44 @@
+/** How far the first run is: what the daemon says, and what was skipped in this window. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useState } from "react";
+import { useApi } from "../../api/hooks";
+import type { Answer } from "../../api/types";
+
+type Setup = Answer<"GET /api/setup">;
+
+export const STEPS = ["password", "model", "agent", "hello", "bot"] as const;
+export type StepName = (typeof STEPS)[number];
+
+const DONE: Record<StepName, keyof Setup> = {
+  password: "hasPassword",
+  model: "hasAccount",
+  agent: "hasOwnAgent",
+  hello: "saidHello",
+  bot: "hasBot",
+};
+
+const KEY = "welcome skipped";
+
+export function useSetup() {
+  const setup = useApi("GET /api/setup", {});
+  const client = useQueryClient();
+  const [skipped, setSkipped] = useState<readonly string[]>(() => (sessionStorage.getItem(KEY) ?? "").split(","));
+  const keep = useCallback((names: readonly string[]) => {
+    sessionStorage.setItem(KEY, names.join(","));
+    setSkipped(names);
+  }, []);
+  const isDone = (name: StepName) => setup.data?.[DONE[name]] === true;
+  const isSkipped = (name: StepName) => skipped.includes(name) && !isDone(name);
+  return {
+    setup,
+    isDone,
+    isSkipped,
+    /** The step to be done now; `null`: none is left. */
+    current: STEPS.find((name) => !isDone(name) && !isSkipped(name)) ?? null,
+    skip: (name: StepName) => keep([...skipped, name]),
+    resume: (name: StepName) => keep(skipped.filter((one) => one !== name)),
+    /** Something was done: ask anew how far it is. */
+    refresh: useCallback(() => void client.invalidateQueries({ queryKey: ["setup"] }), [client]),
+  };
+}

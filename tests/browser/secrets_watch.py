@@ -1,0 +1,39 @@
+"""Whether a secret that was typed into a page is anywhere where it can be read again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from playwright.async_api import Error, Page, Response
+
+
+class SecretsWatch:
+    """Reads along what the API answers to a page."""
+
+    def __init__(self, page: Page, *secrets: str) -> None:
+        self._page = page
+        self._secrets = secrets
+        self._reading: list[asyncio.Task[None]] = []
+        self._found: list[str] = []
+        page.on("response", self._came)
+
+    async def check(self) -> None:
+        """Fails when a secret was in an answer of the API, stands in the document, or is kept by the browser."""
+        await asyncio.gather(*self._reading)
+        kept = await self._page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        places = {"the document": await self._page.content(), "the storage": kept}
+        found = [
+            f"{place} holds {secret}" for place, text in places.items() for secret in self._secrets if secret in text
+        ]
+        assert not found + self._found
+
+    def _came(self, response: Response) -> None:
+        if "/api/" in response.url:
+            self._reading.append(asyncio.create_task(self._read(response)))
+
+    async def _read(self, response: Response) -> None:
+        try:
+            text = await response.text()
+        except Error:
+            return  # the page went on before the answer was there
+        self._found += [f"{response.url} answers {secret}" for secret in self._secrets if secret in text]

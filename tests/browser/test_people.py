@@ -1,0 +1,130 @@
+"""People: strangers are let in and turned away, roles given and taken back; viewers look on."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from arvis.agents import pairing
+from arvis.domain.messages import Address, IncomingMessage, Sender
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database, open_store
+from tests.browser.asking import until, visitor
+from tests.browser.daemon import Daemon
+
+STRANGERS = ("nia", "tom", "leo")
+CODES: dict[str, str] = {}
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
+    """Three strangers wait at a bot, and Ann and Bob are known."""
+    folder = tmp_path_factory.mktemp("daemon")
+    daemon = Daemon(folder)
+    try:
+        await daemon.start()
+        await daemon.kill()
+        await fill(folder / "data")
+        await daemon.start()
+        yield daemon
+    finally:
+        await daemon.close()
+
+
+async def fill(data: Path) -> None:
+    now = round(time.time() * 1000)
+
+    def people(tx: Transaction) -> None:
+        for name in ("ann", "bob"):
+            tx.principals.seen("chat", name, name.title(), None, now)
+
+    def asks(tx: Transaction, name: str, code: str) -> None:
+        address = Address("chat", f"bot-{name}", name)
+        message = IncomingMessage(address, f"event-{name}", Sender(name, name.title()), "hi", is_direct=True)
+        assert pairing.offer_pairing(tx, message, now, code) is not None
+
+    database = Database(file=data / "arvis.db", blobs=data / "blobs")
+    async with open_store(database, boot="test", new_id=lambda: secrets.token_hex(13).upper()) as (store, _):
+        await store.write(people)
+        for name in STRANGERS:
+            CODES[name] = pairing.new_code(secrets.randbits)
+            await store.write(asks, name, CODES[name])
+
+
+async def person(daemon: Daemon, name: str) -> dict[str, object]:
+    (found,) = (await daemon.api("GET", f"/api/people?platform=chat&q={name}"))["items"]
+    return dict(found)
+
+
+async def test_a_stranger_is_let_in_by_the_code(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/people?platform=chat")
+    waiting = dashboard.get_by_role("list", name="Strangers who wait").get_by_role("listitem")
+    await expect(waiting).to_have_count(3)
+    code = dashboard.get_by_label("Code")
+    await code.fill("WRONG-CODES")
+    await dashboard.get_by_role("button", name="Let in").click()
+    await expect(dashboard.get_by_role("alert")).to_contain_text("wrong")
+    await expect(code).to_have_value("WRONG-CODES")
+    await code.fill(CODES["nia"])
+    await dashboard.get_by_role("button", name="Let in").click()
+    await expect(waiting).to_have_count(2)
+    await expect(dashboard.get_by_role("row", name="Nia")).to_contain_text("Paired")
+    assert (await person(daemon, "nia"))["paired"] is True
+
+
+async def test_a_stranger_is_turned_away_once_that_was_confirmed(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/people")
+    tom = dashboard.get_by_role("list", name="Strangers who wait").get_by_role("listitem").filter(has_text="Tom")
+    await tom.get_by_role("button", name="Turn away").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Turn away").click()
+    await expect(tom).to_have_count(0)
+    rows = (await daemon.api("GET", "/api/pairings?pending=false"))["items"]
+    assert [row["status"] for row in rows if row["userId"] == "tom"] == ["rejected"]
+
+
+async def test_a_role_is_given_and_taken_back(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/people?platform=chat&q=ann")
+    await dashboard.get_by_role("row", name="Ann").click()
+    role = dashboard.get_by_label("Role").last
+    await role.select_option("operator")
+    await expect(dashboard.get_by_role("row", name="Ann")).to_contain_text("Operator")
+    assert (await person(daemon, "ann"))["role"] == "operator"
+    await expect(dashboard.get_by_role("list", name="What was changed").get_by_role("listitem")).to_have_count(1)
+    await dashboard.get_by_role("button", name="Undo").click()
+    await expect(dashboard.get_by_role("row", name="Ann")).to_contain_text("Member")
+    assert (await person(daemon, "ann"))["role"] == "member"
+
+
+async def test_somebody_is_vouched_for_and_blocked(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/settings/people?platform=chat")
+    await dashboard.get_by_role("row", name="Bob").click()
+    await dashboard.get_by_role("button", name="Vouch for them").click()
+    await expect(dashboard.get_by_role("button", name="Vouch no more")).to_be_visible()
+    assert (await person(daemon, "bob"))["paired"] is True
+    await dashboard.get_by_label("Role").last.select_option("blocked")
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Block").click()
+    await expect(dashboard.get_by_role("row", name="Bob")).to_contain_text("Blocked")
+    await until(lambda: _blocked(daemon, "bob"))
+    await dashboard.get_by_role("group", name="Role").get_by_role("button", name="Operator").click()
+    await expect(dashboard.get_by_text("Nobody fits", exact=True)).to_be_visible()
+
+
+async def test_viewers_see_no_buttons(browser: Browser, daemon: Daemon) -> None:
+    ann = await person(daemon, "ann")
+    async with visitor(browser, daemon, "vida", "viewer") as page:
+        await page.goto(f"/settings/people/{ann['id']}")
+        await expect(page.get_by_role("heading", name="Ann")).to_be_visible()
+        await expect(page.get_by_role("list", name="Strangers who wait").get_by_role("listitem").first).to_be_visible()
+        for name in ("Let in", "Turn away", "Vouch for them"):
+            await expect(page.get_by_role("button", name=name)).to_have_count(0)
+        await expect(page.get_by_label("Code")).to_have_count(0)
+
+
+async def _blocked(daemon: Daemon, name: str) -> bool:
+    return (await person(daemon, name))["role"] == "blocked"
