@@ -17,9 +17,10 @@ from typing import Any
 import structlog
 
 from arvis.config import Config
-from arvis.config.catalog import Setting, catalog, with_values_of
+from arvis.config.catalog import Setting, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
 from arvis.config.problems import did_you_mean
+from arvis.config.stored import KEY, Changes, Sifted, settings_with, sift, stored_changes
 from arvis.domain.errors import ConfigError, Conflict, Unprocessable
 from arvis.domain.events import NoticesMissed, SettingsChanged
 from arvis.domain.versions import Version, Versioned, version_before
@@ -29,8 +30,6 @@ from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
-#: Of the table `settings`: a JSON object of all values that were set in the product, by dotted key.
-KEY = "config.changes"
 #: The row of the table `versions`.
 _ROW = "config"
 #: Seconds.
@@ -39,9 +38,6 @@ _LOOK_AGAIN = 60.0
 _NULL = "null"
 #: Characters of all values together.
 _MOST = 100_000
-
-Changes = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -65,15 +61,6 @@ class Overview:
 
     shown: Sequence[Shown]
     problem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sifted:
-    """What of the stored values can be used, what comes of it, and why the others cannot."""
-
-    config: Config
-    usable: Changes
-    problems: Mapping[str, str]
 
 
 class SettingsDesk:
@@ -102,7 +89,7 @@ class SettingsDesk:
     async def begin(self) -> Config:
         """The configuration to start with."""
         changes = await self._store.read(_stored)
-        sifted = await asyncio.to_thread(self._sifted, changes) if changes else _Sifted(self._given, {}, {})
+        sifted = await asyncio.to_thread(self._sifted, changes)
         for key, why in sifted.problems.items():
             log.warning("setting_passed_over", key=key, why=why, fix="set it anew in the settings, or take it away")
         self._problems = sifted.problems
@@ -113,7 +100,7 @@ class SettingsDesk:
         """Let act at once what does. Raises `StoreError`."""
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
-        live = [setting.key for setting in self._catalog() if setting.at_once]
+        live = [setting.key for setting in settings_with(self._given, {}) if setting.at_once]
         self._problems = sifted.problems
         self._current = with_values_of(self._running, sifted.config, live)
 
@@ -163,7 +150,7 @@ class SettingsDesk:
         self._bus.publish(SettingsChanged())
 
     def _check(self, before: Changes, after: Changes, touched: Sequence[str]) -> None:
-        known = {setting.key: setting for setting in self._catalog(after)}
+        known = {setting.key: setting for setting in settings_with(self._given, after)}
         for key in touched:
             _refuse_unknown(key, known)
         if len(json.dumps(after)) > _MOST:
@@ -178,39 +165,8 @@ class SettingsDesk:
         for key in touched:
             _refuse_fixed(loaded.origin(known[key].path), key)
 
-    def _catalog(self, changes: Changes | None = None) -> Sequence[Setting]:
-        named = [key.split(".")[1] for key in changes or () if key.startswith("owners.") and key.count(".") == 1]
-        return catalog([*self._given.owners, *named])
-
-    def _sifted(self, changes: Changes) -> _Sifted:
-        """With as many of the stored values as can be used."""
-        known = {setting.key: setting for setting in self._catalog(changes)}
-        wanted = {key: value for key, value in changes.items() if key in known and not known[key].fixed}
-        problems = {key: "It is not a setting that can be changed here." for key in changes if key not in wanted}
-        loaded: Loaded | None
-        try:
-            loaded = look(self._given, self._environ(), wanted)
-        except ConfigError:
-            loaded, wanted, refused = self._one_by_one(wanted)
-            problems |= refused
-        if loaded is None:
-            return _Sifted(self._given, {}, problems)
-        fixed = {key for key in wanted if loaded.origin(known[key].path).kind is OriginKind.ENVIRONMENT}
-        config = with_values_of(self._given, loaded.config, [key for key in wanted if key not in fixed])
-        return _Sifted(config, wanted, problems)
-
-    def _one_by_one(self, wanted: Changes) -> tuple[Loaded | None, dict[str, Any], dict[str, str]]:
-        usable: dict[str, Any] = {}
-        problems: dict[str, str] = {}
-        found: Loaded | None = None
-        for key, value in wanted.items():
-            try:
-                found = look(self._given, self._environ(), {**usable, key: value})
-            except ConfigError as error:
-                problems[key] = f"{error.what}. {error.fix}".strip()
-            else:
-                usable[key] = value
-        return found, usable, problems
+    def _sifted(self, changes: Changes) -> Sifted:
+        return sift(self._given, self._environ(), changes)
 
     def _overview(self, changes: Changes) -> Overview:
         sifted, problem = self._sifted(changes), ""
@@ -219,10 +175,10 @@ class SettingsDesk:
             loaded = look(self._given, self._environ(), sifted.usable)
         except ConfigError as error:
             problem = f"{error.what}. {error.why} {error.fix}".strip()
-        settings = self._catalog(changes)
+        settings = settings_with(self._given, changes)
         return Overview([self._shown(setting, sifted, loaded) for setting in settings], problem)
 
-    def _shown(self, setting: Setting, sifted: _Sifted, loaded: Loaded | None) -> Shown:
+    def _shown(self, setting: Setting, sifted: Sifted, loaded: Loaded | None) -> Shown:
         value = setting.value_in(self._current)
         if loaded is None:
             origin = Origin(OriginKind.DEFAULT if value == setting.default else OriginKind.FILE)
@@ -262,12 +218,7 @@ def _refuse_fixed(origin: Origin, key: str) -> None:
 
 
 def _stored(tx: Transaction) -> Changes:
-    """What cannot be read is nothing."""
-    try:
-        found = json.loads(tx.settings.get(KEY) or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return stored_changes(tx.settings.get(KEY))
 
 
 def _versions(tx: Transaction, limit: int) -> Sequence[Version]:

@@ -14,7 +14,19 @@ import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
-from bench import draining, enqueuing, minding, platforms, postgres, resting, results, scheduling, talking, watching
+from bench import (
+    draining,
+    enqueuing,
+    minding,
+    opening,
+    platforms,
+    postgres,
+    resting,
+    results,
+    scheduling,
+    talking,
+    watching,
+)
 from bench.places import Files
 from bench.report import CORES, Figure, Run, Verdict, table
 from bench.rounds import FULL, SHORT, Scale, Setting
@@ -37,6 +49,7 @@ ROWS: dict[str, Row] = {
     "prompt": talking.prompt,
     "prompt_cost": minding.prompt_cost,
     "dashboard": watching.dashboard,
+    "page": opening.page,
     "size": resting.size,
     **platforms.ROWS,
     **postgres.ROWS,

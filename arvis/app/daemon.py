@@ -44,14 +44,14 @@ async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=new_token))
         redact = Redactor({*config.secrets(), folder.api_key})
-        keep_days = config.retention.logs_days
-        stack.enter_context(
-            logging_to(stream=sys.stderr, folder=folder.logs, keep_days=keep_days, redact=redact, clock=clock)
+        keep_logs = stack.enter_context(
+            logging_to(stream=sys.stderr, folder=folder.logs, keep_days=None, redact=redact, clock=clock)
         )
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
         base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
         config = base.config
+        keep_logs(config.retention.logs_days)
         # What turns need to end is opened before the roles, and so is closed after their drain.
         timeouts = CallTimeouts(config.model.timeout_seconds, config.model.idle_seconds)
         shelf = await stack.enter_async_context(open_shelf(clock=clock, timeouts=timeouts, folder=folder.path))

@@ -41,6 +41,7 @@ _KEYS_FILE_ONLY: Mapping[str, str] = {
     "speech.command": "It names a program that runs on this machine.",
     "speech.speak_command": "It names a program that runs on this machine.",
     "speech.model": "It may name a file on this machine.",
+    "language": "This version does not act upon it yet.",
 }
 #: What is asked for anew whenever it matters; everything else is read at the start.
 _AT_ONCE = ("budgets.", "routing.", "approvals.policy")

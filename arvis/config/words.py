@@ -98,7 +98,7 @@ WORDS: Mapping[str, str] = {
     "retention.logs_days": "how long files of the log are kept",
     "backup.every": "the time between two backups",
     "backup.keep": "how many backups stay",
-    "language": "the daemon's own notices; a user's choice wins",
+    "language": "of the daemon's own notices; without effect yet: they are English",
     "budgets.daily_usd": "all calls of a day; null: no limit",
     "budgets.per_agent_daily_usd": "those of one agent on a day; null: no limit",
     "budgets.per_principal_daily_usd": "those that one person causes on a day; null: no limit",

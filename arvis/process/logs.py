@@ -6,8 +6,8 @@ Every line of every library passes one formatter that takes secrets out. Nothing
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,21 +26,27 @@ _CHATTY = ("aiohttp.access", "apscheduler", "asyncio", "httpcore", "httpx", "htt
 
 @contextmanager
 def logging_to(
-    *, stream: TextIO, folder: Path | None, keep_days: int, redact: Redactor, clock: Clock, level: str = "INFO"
-) -> Iterator[None]:
+    *, stream: TextIO, folder: Path | None, keep_days: int | None, redact: Redactor, clock: Clock, level: str = "INFO"
+) -> Iterator[Callable[[int], None]]:
     """Send all logging to `stream` and, with a `folder`, to `arvis-YYYY-MM-DD.log` in it (UTC).
 
-    Files older than `keep_days` are removed when a new day begins. The web server must be told not to set up
+    Files older than `keep_days` are removed when a new day begins; None: none until it is known. What this gives is called
+    with the number of days once it is, or is another one. The web server must be told not to set up
     logging of its own (`log_config=None`); handlers that are there already are replaced.
     """
     render = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     handlers: list[logging.Handler] = [_Stream(stream)]
     handlers[0].setFormatter(_formatter(render if stream.isatty() else _json(), redact, clock))
-    if folder is not None:
-        handlers.append(DailyFile(folder=folder, keep_days=keep_days, clock=clock))
-        handlers[1].setFormatter(_formatter(_json(), redact, clock))
-    with _installed(handlers, level):
-        yield
+    files = [] if folder is None else [DailyFile(folder=folder, keep_days=keep_days, clock=clock)]
+    for file in files:
+        file.setFormatter(_formatter(_json(), redact, clock))
+
+    def keep(days: int) -> None:
+        for file in files:
+            file.keep(days)
+
+    with _installed([*handlers, *files], level):
+        yield keep
 
 
 class _SilentFailure(logging.Handler):
@@ -57,12 +63,20 @@ class _Stream(_SilentFailure, logging.StreamHandler[TextIO]):
 class DailyFile(_SilentFailure, logging.FileHandler):
     """Appends to the file of the day. A full disk costs lines, never the daemon."""
 
-    def __init__(self, *, folder: Path, keep_days: int, clock: Clock) -> None:
+    def __init__(self, *, folder: Path, keep_days: int | None, clock: Clock) -> None:
         super().__init__(folder / "not-yet", encoding="utf-8", errors="replace", delay=True)
         self._folder = folder
         self._keep_days = keep_days
         self._clock = clock
         self._day: date | None = None
+
+    def keep(self, days: int) -> None:
+        """Older files are removed now, and whenever a new day begins."""
+        with self.lock or nullcontext():
+            self._keep_days = days
+            if self._day is not None:
+                with suppress(OSError):
+                    self._remove_before(self._day - timedelta(days=days))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -86,7 +100,8 @@ class DailyFile(_SilentFailure, logging.FileHandler):
         self.baseFilename = str(self._folder / f"arvis-{today.isoformat()}.log")
         self.stream = self._open()
         self._day = today
-        self._remove_before(today - timedelta(days=self._keep_days))
+        if self._keep_days is not None:
+            self._remove_before(today - timedelta(days=self._keep_days))
 
     def _remove_before(self, day: date) -> None:
         for file in self._folder.glob("arvis-????-??-??.log"):

@@ -19,6 +19,9 @@ from arvis.store.snapshots import LAST
 from arvis.store.variables import variable_of
 from arvis.store.webhooks import webhook_of
 
+#: The key of `config/stored.py`.
+_SETTINGS = "config.changes"
+
 #: The most rows that one count looks at.
 MOST = 1000
 
@@ -48,7 +51,7 @@ class Records:
     that ended long ago count as expired, `crashing` are ids of live jobs at which the process died more than once,
     `troubled` counts deliveries of the last week that failed or of which nobody knows. `accounts` are those that were
     entered in the product, `secrets` secret variables; `bots` and `webhooks` were entered there, too, and `bot_states` tells
-    how all bots are."""
+    how all bots are. `settings` is the text of those that were set there (config/stored.py), None: none was."""
 
     installed_at: int
     newest_at: int
@@ -65,6 +68,7 @@ class Records:
     bots: Sequence[StoredBot]
     bot_states: Sequence[BotStatus]
     webhooks: Sequence[Webhook]
+    settings: str | None
 
 
 class Look(Protocol):
@@ -95,6 +99,7 @@ def read_records(look: Look, now: int) -> Records:
         bots=[bot_of(row) for row in look("all_bots")],
         bot_states=[bot_status_of(row) for row in look("bot_statuses")],
         webhooks=[webhook_of(row) for row in look("list_webhooks", before=LAST, agent_id=None, limit=MOST)],
+        settings=next((row["value"] for row in look("get_setting", key=_SETTINGS)), None),
     )
 
 

@@ -6,8 +6,8 @@ import re
 
 from playwright.async_api import FilePayload, Page, expect
 
-from tests.browser.daemon import Daemon
 from tests.browser.chatting import answers, connected, expect_statuses, log_in, questions, say, talk_with
+from tests.browser.daemon import Daemon
 from tests.browser.watching import Watch
 
 

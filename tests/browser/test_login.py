@@ -109,14 +109,14 @@ async def test_too_many_tries_say_when_to_come_again(browser: Browser, own_daemo
 async def test_a_login_that_ends_elsewhere_leaves_the_draft_where_it_was(browser: Browser, daemon: Daemon) -> None:
     async with visitor(browser, daemon, "finn", "operator") as page:
         await page.goto("/chat")
-        await page.get_by_label("Message").fill("half a thought")
+        await page.get_by_label("Message", exact=True).fill("half a thought")
         (login,) = (await daemon.api("GET", "/api/auth/sessions?user=finn"))["items"]
         await daemon.api("DELETE", f"/api/auth/sessions/{login['id']}")
         await expect(page.get_by_role("heading", name="You are logged out")).to_be_visible()
         link = await daemon.api("POST", "/api/users/finn/link")
         await page.goto(link["url"])
         await inside(page)
-        await expect(page.get_by_label("Message")).to_have_value("half a thought")
+        await expect(page.get_by_label("Message", exact=True)).to_have_value("half a thought")
 
 
 async def test_a_refused_call_shows_the_login_even_without_a_socket(browser: Browser, daemon: Daemon) -> None:
@@ -136,7 +136,7 @@ async def test_somebody_else_at_the_same_screen_finds_nothing_of_the_one_before(
     await hire_eva(daemon)
     async with visitor(browser, daemon, "hugo", "owner") as page:
         await page.goto("/chat")
-        await page.get_by_label("Message").fill("for nobody else")
+        await page.get_by_label("Message", exact=True).fill("for nobody else")
         await page.get_by_title("You", exact=True).click()
         await page.get_by_role("button", name="Log out").click()
         await fill(page, "eva", PASSWORD)

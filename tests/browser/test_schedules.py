@@ -47,6 +47,7 @@ async def test_what_cannot_be_read_is_told_in_the_form(dashboard: Page) -> None:
     form = dashboard.get_by_role("form", name="New schedule")
     await form.get_by_label("Agent").select_option("conductor")
     await form.get_by_label("When").fill("whenever you like")
+    await form.get_by_label("What to do").fill("Sing")
     await form.get_by_label("Channel").fill("hall")
     await form.get_by_role("button", name="Save").click()
     await expect(form.get_by_role("alert")).to_contain_text("whenever you like")

@@ -96,8 +96,8 @@ async def test_from_the_link_to_a_bot_that_answers(
     secrets, began = SecretsWatch(page, KEY, TOKEN, PASSWORD), time.monotonic()
     await hand.open(page, own_daemon.login_link)
     await expect(page).to_have_url(f"{own_daemon.address}/welcome")
-    await hand.fill(page.get_by_label("Password"), PASSWORD)
-    await hand.press(page.get_by_label("Password"), "Enter")
+    await hand.fill(page.get_by_role("textbox", name="Password"), PASSWORD)
+    await hand.press(page.get_by_role("textbox", name="Password"), "Enter")
 
     await hand.click(button(page, "OpenAI The GPT models."))
     await point(page, "Another model or address", "Address", model.base_url)

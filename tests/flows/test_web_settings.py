@@ -51,7 +51,7 @@ async def test_what_acts_at_once_and_what_waits_for_a_start(site: Site) -> None:
 
 async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None:
     assert one(await change(site, budgets__daily_usd="null"), "budgets.daily_usd")["value"] is None
-    assert one(await change(site, language="de"), "budgets.daily_usd")["value"] is None
+    assert one(await change(site, scheduler__timezone="Europe/Berlin"), "budgets.daily_usd")["value"] is None
     assert one(await change(site, budgets__daily_usd=None), "budgets.daily_usd")["value"] == 5
 
 
@@ -85,15 +85,15 @@ async def test_what_cannot_be_set_is_refused_and_changes_nothing(
 
 
 async def test_a_change_can_be_undone_and_is_told(site: Site) -> None:
-    await change(site, language="de")
-    await change(site, language="fr", routing__fallback="conductor")
+    await change(site, scheduler__timezone="Europe/Berlin")
+    await change(site, scheduler__timezone="Europe/Paris", routing__fallback="conductor")
     answer = await site.call("POST", f"{PATH}/undo")
     assert (one(answer, "language")["next"], one(answer, "routing.fallback")["value"]) == ("de", "drop")
     versions = (await site.call("GET", f"{PATH}/versions")).json()["items"]
     assert [version["values"] for version in versions] == [
-        {"language": "de"},
-        {"language": "fr", "routing.fallback": "conductor"},
-        {"language": "de"},
+        {"scheduler.timezone": "Europe/Berlin"},
+        {"scheduler.timezone": "Europe/Paris", "routing.fallback": "conductor"},
+        {"scheduler.timezone": "Europe/Berlin"},
         {},
     ]
     assert versions[0]["by"]
@@ -101,7 +101,7 @@ async def test_a_change_can_be_undone_and_is_told(site: Site) -> None:
 
 async def test_only_owners_change_and_viewers_do_not_look(site: Site) -> None:
     assert (await site.call("GET", PATH, key=VIEWER_KEY)).status == 403
-    assert (await change(site, OPERATOR_KEY, language="de")).status == 403
+    assert (await change(site, OPERATOR_KEY, scheduler__timezone="Europe/Berlin")).status == 403
     assert (await site.call("POST", f"{PATH}/undo", key=OPERATOR_KEY)).status == 403
     assert (await site.call("POST", f"{PATH}/undo")).code == "conflict"
 
@@ -135,25 +135,25 @@ async def test_the_environment_wins_over_the_product_and_the_product_over_the_fi
     async with a_desk(tmp_path, text) as desk:
         place = (await shown(desk, "queue.workers")).origin.place
         assert place == f"{tmp_path / 'config.yaml'}, line 2"
-        await desk.change({"queue.workers": 6, "language": "fr"}, by="ann")
+        await desk.change({"queue.workers": 6, "scheduler.timezone": "Europe/Paris"}, by="ann")
         assert desk.current().queue.workers == 4
     async with a_desk(tmp_path, text, ARVIS__LANGUAGE="it") as desk:
         assert (desk.current().queue.workers, desk.current().language) == (6, "it")
         language = await shown(desk, "language")
         assert (language.value, language.origin.kind, language.origin.place) == ("it", "environment", "ARVIS__LANGUAGE")
         with pytest.raises(Exception, match="fixed by the environment variable ARVIS__LANGUAGE"):
-            await desk.change({"language": "es"}, by="ann")
+            await desk.change({"scheduler.timezone": "Europe/Madrid"}, by="ann")
 
 
 @pytest.mark.parametrize(
-    "stored", ['{"queue.workers": 1, "language": "fr"}', '{"no.such": 1, "language": "fr", "web.port": 1}']
+    "stored", ['{"queue.workers": 1, "scheduler.timezone": "Europe/Paris"}', '{"no.such": 1, "scheduler.timezone": "Europe/Paris", "web.port": 1}']
 )
 async def test_a_bad_stored_value_keeps_nobody_from_starting(tmp_path: Path, stored: str) -> None:
     async with a_desk(tmp_path) as desk:
         await desk._store.write(lambda tx: tx.settings.put(KEY, stored, 1))
     async with a_desk(tmp_path) as desk:
         assert (desk.current().queue.workers, desk.current().language, desk.current().web.port) == (8, "fr", 5070)
-        await desk.change({"language": "de"}, by="ann")  # others may be changed all the same
+        await desk.change({"scheduler.timezone": "Europe/Berlin"}, by="ann")  # others may be changed all the same
         problem = (await shown(desk, "queue.workers")).problem
         assert ("must be at least 2" in problem) == ("queue.workers" in stored)
 

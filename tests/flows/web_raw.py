@@ -54,8 +54,9 @@ def _answer(method: str, data: bytes) -> RawAnswer:
     status, headers, body = 0, {}, bytearray()
     while True:
         match client.next_event():
-            case h11.Response(status_code=status, headers=found) | h11.InformationalResponse(
-                status_code=status, headers=found
+            case (
+                h11.Response(status_code=status, headers=found)
+                | h11.InformationalResponse(status_code=status, headers=found)
             ):
                 headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in found}
             case h11.Data(data=piece):

@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import resource
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -54,7 +55,7 @@ def _pytest_keeps_its_handlers() -> Iterator[None]:
 
 def logs(
     stream: io.StringIO, folder: Path | None = None, *, clock: HandClock | None = None
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[object]:
     clock = clock or HandClock(1_700_000_000_000)
     return logging_to(stream=stream, folder=folder, keep_days=14, redact=Redactor([CANARY]), clock=clock)
 
@@ -157,6 +158,18 @@ def test_a_copy_goes_to_the_file_of_the_day_and_old_files_leave(tmp_path: Path) 
     ]
 
 
+def test_no_file_leaves_before_it_is_known_how_long_files_are_kept(tmp_path: Path) -> None:
+    """The database may say so, and is opened after the first lines."""
+    for day in ("2023-10-01", "2023-11-01"):
+        (tmp_path / f"arvis-{day}.log").write_text("", encoding="utf-8")
+    clock = HandClock(1_700_000_000_000)
+    with logging_to(stream=Terminal(), folder=tmp_path, keep_days=None, redact=Redactor(), clock=clock) as keep:
+        logging.getLogger("arvis").info("one")
+        assert len(list(tmp_path.iterdir())) == 3
+        keep(20)
+        assert {file.name for file in tmp_path.iterdir()} == {"arvis-2023-11-01.log", "arvis-2023-11-14.log"}
+
+
 def test_a_restart_appends(tmp_path: Path) -> None:
     for text in ("one", "two"):
         with logs(io.StringIO(), tmp_path):
@@ -241,6 +254,22 @@ def test_a_short_secret_is_only_taken_out_where_it_stands_alone() -> None:
     redact = Redactor(["demo", " "])
 
     assert redact("the demo of democracy, demo") == "the [redacted] of democracy, [redacted]"
+
+
+def test_many_secrets_are_learned_one_by_one_and_looked_for_in_no_time() -> None:
+    """Each variable and account of a large house is one; a pattern of them all took minutes to make and long to run."""
+    redact, begun = Redactor(), time.process_time()
+    for number in range(1_000):
+        redact.learn([f"secret-number-{number}"])
+        assert redact(f"it is secret-number-{number}, ") == "it is [redacted], "
+    assert time.process_time() - begun < 10
+
+
+def test_a_secret_inside_another_leaves_no_rest_whenever_it_was_learned() -> None:
+    redact = Redactor(["abcdefgh"])
+    redact.learn(["abcdefgh-and-more"])
+    redact.learn(["cdefghijk"])
+    assert redact("abcdefgh-and-more abcdefgh") == "[redacted] [redacted]"
 
 
 def test_a_secret_learned_later_is_taken_out() -> None:

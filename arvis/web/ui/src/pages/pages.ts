@@ -93,7 +93,7 @@ export const PAGES: readonly PageEntry[] = [
   {
     path: "/memory",
     name: "memory",
-    role: "viewer",
+    role: "chat",
     place: "agents",
     icon: Brain,
     key: "m",

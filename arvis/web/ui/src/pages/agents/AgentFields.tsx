@@ -62,7 +62,7 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
     onChange(text);
   };
   return (
-    <>
+    <div className={styles.prompt}>
       <Field label={texts.fields.prompt} hint={texts.promptHint}>
         <textarea rows={12} value={value} onChange={(event) => onChange(event.target.value)} />
       </Field>
@@ -74,6 +74,6 @@ function PromptField({ value, onChange }: { value: string; onChange: (prompt: st
           </Button>
         ))}
       </div>
-    </>
+    </div>
   );
 }

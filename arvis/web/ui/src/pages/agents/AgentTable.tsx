@@ -1,7 +1,7 @@
 import { Plus } from "lucide-react";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { useApi, useList } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import type { Item } from "../../api/types";
 import { ButtonLink } from "../../parts/button";
@@ -27,7 +27,14 @@ export function AgentState({ status }: { status: Row["status"] }) {
 export function AgentTable() {
   const [, navigate] = useLocation();
   const [status] = useFilter("status");
-  const pages = useList("GET /api/agents", { status: (status || undefined) as Row["status"] | undefined });
+  const agents = useApi("GET /api/agents", { query: { status: (status || undefined) as Row["status"] | undefined } });
+  const pages = {
+    rows: agents.data?.items ?? [],
+    error: agents.error,
+    loading: agents.isPending,
+    more: null,
+    retry: () => void agents.refetch(),
+  };
   const working = useWorking();
   const costs = useCosts();
   const add = useMay("owner") && (

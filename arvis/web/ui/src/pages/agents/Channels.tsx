@@ -77,7 +77,7 @@ function Row({ slug, binding, onChange }: { slug: string; binding: Binding; onCh
         <p className="muted">
           {[
             texts.permissions[permission],
-            respond === null ? null : `${texts.respond}: ${texts.responds[respond]}`,
+            respond === null ? null : texts.responds[respond],
             observe === null ? null : texts.observes(count(observe)),
           ]
             .filter(Boolean)

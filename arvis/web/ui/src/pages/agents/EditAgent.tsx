@@ -53,6 +53,11 @@ export function EditAgent({ agent }: { agent: Agent }) {
           {changed.length === 0 ? <p className="muted">{texts.noChanges}</p> : <Changes of={changed} />}
         </Section>
         {save.error && <Failure error={save.error} />}
+      </div>
+      <div className={styles.bar}>
+        {changed.length > 0 && (
+          <p className="muted">{texts.changedFields(changed.map((one) => texts.fields[one.field]).join(", "))}</p>
+        )}
         <FormButtons>
           <Button type="submit" kind="primary" busy={save.isPending} disabled={changed.length === 0}>
             {texts.save}

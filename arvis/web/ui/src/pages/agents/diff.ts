@@ -47,7 +47,7 @@ export function bindingInWords(binding: Binding): string {
     binding.respond && texts.responds[binding.respond],
     binding.observe !== null && texts.observes(count(binding.observe)),
   ];
-  return [`${binding.platform}:${binding.channel}`, ...more].filter(Boolean).join(", ");
+  return [`${binding.platform}:${binding.channel}`, ...more].filter(Boolean).join(" · ");
 }
 
 /** A value of a field as people read it. */

@@ -11,6 +11,7 @@ import { reveal } from "../../words/format";
 import { FactForm } from "./FactForm";
 import { FactSheet } from "./FactSheet";
 import { type Fact, FactTable } from "./FactTable";
+import styles from "./memory.module.css";
 import { scopeInWords, scopeOf, usePeople } from "./people";
 import { States } from "./States";
 import { texts } from "./texts";
@@ -63,20 +64,6 @@ function Facts() {
       title={texts.title}
       about={looksAfter ? texts.about : texts.aboutOwn}
       actions={add}
-      filters={
-        <>
-          <Chips label={texts.status} name="status" all={ACTIVE} options={Object.entries(OTHERS)} />
-          <Choice
-            aria-label={texts.category}
-            value={category}
-            options={[["", texts.everyCategory], ...CATEGORIES]}
-            onChange={setCategory}
-          />
-          {looksAfter && <AgentFilter />}
-          {looksAfter && <ScopeFilter />}
-          <SearchField label={texts.search} />
-        </>
-      }
       sheet={
         id === NEW ? (
           <Sheet title={texts.add} onClose={close}>
@@ -88,6 +75,18 @@ function Facts() {
       }
     >
       <MemoryTabs current={HOME} />
+      <div className={styles.filters}>
+        <Chips label={texts.status} name="status" all={ACTIVE} options={Object.entries(OTHERS)} />
+        <Choice
+          aria-label={texts.category}
+          value={category}
+          options={[["", texts.everyCategory], ...CATEGORIES]}
+          onChange={setCategory}
+        />
+        {looksAfter && <AgentFilter />}
+        {looksAfter && <ScopeFilter />}
+        <SearchField label={texts.search} />
+      </div>
       <FactTable
         filter={{
           ...{ agent, scope, q, status: status as Fact["status"], category: category as Fact["category"] },

@@ -11,6 +11,7 @@ import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
 import { reveal } from "../../words/format";
 import { MemoryTabs, ScopeFilter } from "./MemoryPage";
+import styles from "./memory.module.css";
 import { Person, Scope } from "./people";
 import { texts } from "./texts";
 
@@ -30,17 +31,15 @@ export function States() {
     <Page
       title={texts.title}
       about={looksAfter ? texts.about : texts.aboutOwn}
-      filters={
-        looksAfter && (
-          <>
-            <AgentFilter />
-            <ScopeFilter />
-          </>
-        )
-      }
       sheet={chosen && <Detail key={openId} state={chosen} onClose={() => open("")} />}
     >
       <MemoryTabs current="/memory/states" />
+      {looksAfter && (
+        <div className={styles.filters}>
+          <AgentFilter />
+          <ScopeFilter />
+        </div>
+      )}
       <Table
         label={texts.states}
         pages={pages}

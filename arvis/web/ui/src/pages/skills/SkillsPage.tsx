@@ -87,7 +87,7 @@ function columns(mayChange: boolean): Column<Skill>[] {
   return [
     {
       name: texts.name,
-      width: "minmax(140px, 2fr)",
+      width: "minmax(140px, 3fr)",
       show: (skill) => (
         <span className={styles.named}>
           <Foreign text={skill.name} />

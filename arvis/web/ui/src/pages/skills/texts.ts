@@ -16,7 +16,7 @@ export const texts = words({
     use: "In use",
     useHint: "Agents are told of it when a message calls for it.",
     warned: (count: number, words: string) => (count === 1 ? "1 warning" : `${words} warnings`),
-    problems: "Files that were passed over",
+    problems: "Not all of it could be used",
     search: "Search skills",
     empty: "No skills here",
     emptyWhy:

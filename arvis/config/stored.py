@@ -1,0 +1,82 @@
+"""The values that were set in the product, as they are kept: which of them can be used, and what comes of it.
+
+One that cannot be used any more keeps nobody from starting: it is passed over, and the reason is told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arvis.config.catalog import Setting, catalog, with_values_of
+from arvis.config.loading import Loaded, OriginKind, look
+from arvis.config.schema import Config
+from arvis.domain.errors import ConfigError
+
+#: Of the table `settings`: a JSON object of all values that were set in the product, by dotted key.
+KEY = "config.changes"
+
+Changes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sifted:
+    """The configuration of a start, what of the stored values can be used, and by key why the others cannot. `effective`
+    are those that the environment leaves in effect."""
+
+    config: Config
+    usable: Changes
+    effective: Sequence[str]
+    problems: Mapping[str, str]
+
+
+def stored_changes(text: str | None) -> Changes:
+    """What cannot be read is nothing."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def settings_with(given: Config, changes: Changes) -> Sequence[Setting]:
+    """Every setting, also of platforms that only the configuration or these changes name."""
+    named = [key.split(".")[1] for key in changes if key.startswith("owners.") and key.count(".") == 1]
+    return catalog([*given.owners, *named])
+
+
+def sift(given: Config, environ: Mapping[str, str], changes: Changes) -> Sifted:
+    """With as many of the stored values as can be used. `given` is the configuration of file and environment."""
+    if not changes:
+        return Sifted(given, {}, (), {})
+    known = {setting.key: setting for setting in settings_with(given, changes)}
+    wanted = {key: value for key, value in changes.items() if key in known and not known[key].fixed}
+    problems = {key: "It is not a setting that can be changed here." for key in changes if key not in wanted}
+    loaded: Loaded | None
+    try:
+        loaded = look(given, environ, wanted)
+    except ConfigError:
+        loaded, wanted, refused = _one_by_one(given, environ, wanted)
+        problems |= refused
+    if loaded is None:
+        return Sifted(given, {}, (), problems)
+    effective = [key for key in wanted if loaded.origin(known[key].path).kind is not OriginKind.ENVIRONMENT]
+    return Sifted(with_values_of(given, loaded.config, effective), wanted, effective, problems)
+
+
+def _one_by_one(
+    given: Config, environ: Mapping[str, str], wanted: Changes
+) -> tuple[Loaded | None, dict[str, Any], dict[str, str]]:
+    usable: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    found: Loaded | None = None
+    for key, value in wanted.items():
+        try:
+            found = look(given, environ, {**usable, key: value})
+        except ConfigError as error:
+            problems[key] = f"{error.what}. {error.fix}".strip()
+        else:
+            usable[key] = value
+    return found, usable, problems

@@ -1,0 +1,95 @@
+"""The row about the page: from opening the chat in a browser until one can write, and what that fetches."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+import aiohttp
+from playwright.async_api import Browser, BrowserContext, async_playwright
+
+from bench.people import Door
+from bench.report import Figure, Target
+from bench.rounds import Setting, in_turn
+from bench.servers import daemon
+from tests.parts import find
+
+COOKIE = "arvis_session"
+KB = 1024
+
+#: Bytes of the bodies as they came through the wire, after everything was asked for.
+_FETCHED = """() => performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
+    .filter(entry => !entry.name.includes('/api/')).reduce((sum, entry) => sum + entry.encodedBodySize, 0)"""
+
+
+async def page(setting: Setting) -> list[Figure]:
+    """A browser that has never seen the page, beside one that opens an empty page of the same server."""
+    program = find("chromium")
+    if program is None:
+        raise LookupError("it needs Chromium")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with daemon(setting.folder / "house") as server:
+        door = server.doors[0]
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=program, args=arguments)
+            control, measure = partial(_empty, browser, door), partial(_chat, browser, door, await _log_in(door))
+            opened = await in_turn(setting.scale.rounds * 2, control, measure)
+            fetched = await _fetched(browser, door, await _log_in(door))
+            await browser.close()
+    against = "an empty page of the same server"
+    return [
+        Figure(
+            "chat page, until one can write",
+            opened.value,
+            "ms",
+            opened.control,
+            against,
+            opened.ratio,
+            Target(1_000, 600, lower=True),
+        ),
+        Figure("… fetched for it, packed", fetched / KB, "KB", target=Target(250, 200, lower=True)),
+    ]
+
+
+async def _log_in(door: Door) -> str:
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        headers = {"Authorization": f"Bearer {door.api_key}"}
+        async with session.post(f"{door.url}/api/auth/codes", headers=headers) as made:
+            code = (await made.json())["code"]
+        async with session.post(f"{door.url}/api/auth/login", json={"code": code}) as entered:
+            return entered.cookies[COOKIE].value
+
+
+async def _context(browser: Browser, door: Door, cookie: str | None) -> BrowserContext:
+    """A browser without a cache of before."""
+    context = await browser.new_context(base_url=door.url)
+    if cookie is not None:
+        await context.add_cookies([{"name": COOKIE, "value": cookie, "url": door.url}])
+    return context
+
+
+async def _empty(browser: Browser, door: Door) -> float:
+    """Milliseconds until a text of some bytes is shown."""
+    async with await _context(browser, door, None) as context:
+        shown = await context.new_page()
+        begun = time.perf_counter()
+        await shown.goto("/health")
+        return (time.perf_counter() - begun) * 1000
+
+
+async def _chat(browser: Browser, door: Door, cookie: str) -> float:
+    """Milliseconds until the field for a message takes what is typed."""
+    async with await _context(browser, door, cookie) as context:
+        shown = await context.new_page()
+        begun = time.perf_counter()
+        await shown.goto("/chat", wait_until="commit")
+        await shown.get_by_label("Message", exact=True).fill("hello")
+        return (time.perf_counter() - begun) * 1000
+
+
+async def _fetched(browser: Browser, door: Door, cookie: str) -> float:
+    async with await _context(browser, door, cookie) as context:
+        shown = await context.new_page()
+        await shown.goto("/chat", wait_until="networkidle")
+        return float(await shown.evaluate(_FETCHED))
