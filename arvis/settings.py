@@ -21,8 +21,9 @@ from arvis.config.catalog import Setting, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
 from arvis.config.problems import did_you_mean
 from arvis.config.stored import KEY, Changes, Sifted, settings_with, sift, stored_changes
+from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import ConfigError, Conflict, Unprocessable
-from arvis.domain.events import NoticesMissed, SettingsChanged
+from arvis.domain.events import Changed, Event, NoticesMissed, SettingsChanged
 from arvis.domain.versions import Version, Versioned, version_before
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -38,6 +39,7 @@ _LOOK_AGAIN = 60.0
 _NULL = "null"
 #: Characters of all values together.
 _MOST = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -108,8 +110,8 @@ class SettingsDesk:
         """Learn anew when another process says that something changed, until cancelled. Raises `StoreError`."""
         changed = asyncio.Event()
         with ExitStack() as listening:
-            for kind in (SettingsChanged, NoticesMissed):
-                listening.callback(self._bus.subscribe(kind, lambda _: changed.set()))
+            for kind in (SettingsChanged, NoticesMissed, Changed):
+                listening.callback(self._bus.subscribe(kind, lambda event: changed.set() if _tells(event) else None))
             await self.learn()
             up()
             while True:
@@ -187,6 +189,11 @@ class SettingsDesk:
         # The role and the folder of this process may have been given to it by its command line.
         after = value if setting.key in _OF_THE_COMMAND_LINE else after
         return Shown(setting, value, after, origin, sifted.problems.get(setting.key, ""))
+
+
+def _tells(event: Event) -> bool:
+    """Whether settings may have changed. A process that only serves the page hears of it as it hears of everything."""
+    return not isinstance(event, Changed) or event.topic == ChangeTopic.SETTINGS
 
 
 _OF_THE_COMMAND_LINE = frozenset({"roles", "data_dir"})

@@ -76,6 +76,7 @@ class OverviewInsights(Protocol):
 
     async def headline(self, day: str) -> Headline: ...
 
-    async def answers(self, since: int, until: int) -> Sequence[Answers]:
-        """Of the messages whose answer was written from `since` on and before `until` (ms)."""
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
+        """Of the messages whose answer was written from `since` on and before `until` (ms). `minutes` that follow one another
+        are told as one, with the first one's number; the numbers of minutes that begin them are its multiples."""
         ...

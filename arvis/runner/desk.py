@@ -132,7 +132,7 @@ class AccountDesk:
 
     async def try_new(self, fields: Mapping[str, Any]) -> Trial:
         """The same for one that is not kept. Raises `Unprocessable` for values that cannot be used."""
-        entry, _ = _checked({"name": "trial", **fields})
+        entry, _ = _checked({"name": fields.get("provider"), **fields})
         key = fields.get("api_key")
         # What is sealed is known to the filter of the logs.
         await self._sealed(key)

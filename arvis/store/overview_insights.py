@@ -45,9 +45,10 @@ class SqlOverviewInsights:
         async with self._snapshots.snapshot() as snapshot:
             return await _headline(snapshot, day)
 
-    async def answers(self, since: int, until: int) -> Sequence[Answers]:
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
+        bounds = {"first": first_id_at(since), "before": first_id_at(until)}
         async with self._snapshots.snapshot() as snapshot:
-            rows = await snapshot.rows("answers_by_minute", first=first_id_at(since), before=first_id_at(until))
+            rows = await snapshot.rows("answers_by_minute", **bounds, minutes=minutes)
         return [Answers(row["minute"], bool(row["failed"]), max(0, row["latency"]), row["number"]) for row in rows]
 
 

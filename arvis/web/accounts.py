@@ -15,6 +15,7 @@ from arvis.domain.runs import Account, Rest
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.runner.desk import AccountDesk
+from arvis.web.addresses import holds_login, shown
 from arvis.web.bodies import Fields, unusable
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.identity import OPERATE, OWN
@@ -136,7 +137,7 @@ class AccountRoutes:
             "provider": stored.provider,
             "model": stored.model,
             "models": list(stored.models),
-            "baseUrl": stored.base_url,
+            "baseUrl": shown(stored.base_url),
             "priority": stored.priority,
             "status": stored.status,
             "source": "product",
@@ -153,7 +154,7 @@ def _configured_view(account: Account, rests: Sequence[Rest], now: int) -> Json:
         "provider": account.provider,
         "model": account.model,
         "models": list(account.models),
-        "baseUrl": account.base_url,
+        "baseUrl": shown(account.base_url),
         "priority": account.priority,
         "status": AccountStatus.ACTIVE,
         "source": "configuration",
@@ -187,6 +188,8 @@ def written(fields: Fields) -> Json:
     """The fields that were sent, under the names of the configuration; an empty text is None."""
     names = {"provider": "provider", "model": "model", "api_key": "apiKey", "base_url": "baseUrl", "status": "status"}
     texts = {name: fields.text(sent) for name, sent in names.items()}
+    if holds_login(texts["base_url"] or ""):
+        raise unusable("baseUrl", "must not hold a name and a password: a key is sent as `apiKey`")
     found: Json = {name: text or None for name, text in texts.items() if text is not None}
     if (models := fields.raw("models")) is not None:
         if not isinstance(models, list) or not all(

@@ -13,6 +13,7 @@ from arvis.bots.book import BotSpec, Source, is_secret
 from arvis.bots.desk import BotChanges, BotDesk
 from arvis.domain.errors import NotFound
 from arvis.domain.platforms import BotState, BotStatus
+from arvis.web.addresses import shown
 from arvis.web.bodies import Fields, unusable
 from arvis.web.endpoints import Call, Endpoint, answer
 from arvis.web.identity import OPERATE, OWN
@@ -141,7 +142,7 @@ def _view(spec: BotSpec, status: BotStatus | None) -> Json:
         "name": spec.name,
         "enabled": spec.enabled,
         "source": spec.source,
-        "settings": {key: value for key, value in spec.values.items() if not is_secret(key)},
+        "settings": {key: shown(value) for key, value in spec.values.items() if not is_secret(key)},
         "secrets": sorted(key for key in spec.values if is_secret(key)),
         "state": BotState.STOPPED if status is None else status.state,
         "error": spec.trouble or (status.error if status is not None else "") or None,

@@ -105,12 +105,12 @@ _VENDORS: Mapping[str, _Vendor] = {
     "demo": _Vendor("Demo", "Built in, costs nothing, and is no model: good for a first look.", "none", None, "none"),
     "anthropic": _Vendor("Anthropic", "The Claude models.", key_from="In the Anthropic console, under API keys."),
     "openai": _Vendor("OpenAI", "The GPT models.", key_from="On the OpenAI platform, under API keys."),
-    "openrouter": _Vendor("OpenRouter", "Models of many vendors with one key.", key_from="At OpenRouter, under Keys."),
     "google": _Vendor("Google", "The Gemini models.", key_from="In Google AI Studio, under Get API key."),
+    "openrouter": _Vendor("OpenRouter", "Models of many vendors with one key.", key_from="At OpenRouter, under Keys."),
     "ollama": _Vendor("Ollama", "Models on a machine of your own; no key, no cost.", "none"),
     "custom": _Vendor("Your own server", "Any server that speaks the OpenAI protocol.", "optional", None, "required"),
     "claude_cli": _Vendor(
-        "Claude Code", "The program `claude` on this machine, with its own login.", "none", None, "none"
+        "Claude Code", "The program claude on this machine, with its own login.", "none", None, "none"
     ),
 }
 _UNKNOWN = _Vendor("", "Comes from another package.", "optional")
@@ -145,7 +145,7 @@ class ChoiceRoutes:
         return _page([_model(model) for model in await self._choices.models()])
 
     async def _providers(self, _: Call) -> Response:
-        return _page([_provider(name) for name in self._choices.providers()])
+        return _page([_provider(name) for name in sorted(self._choices.providers(), key=_rank)])
 
     async def _plugins(self, _: Call) -> Response:
         found = await self._choices.plugins()
@@ -193,6 +193,12 @@ def _price(price: ModelPrice | None) -> dict[str, float | None]:
     if price is None:
         return {"inputUsd": None, "outputUsd": None, "cachedUsd": None}
     return {"inputUsd": price.input, "outputUsd": price.output, "cachedUsd": price.cached}
+
+
+def _rank(name: str) -> tuple[int, str]:
+    """Those that most people use come first, those of other packages last."""
+    known = list(_VENDORS)
+    return (known.index(name) if name in _VENDORS else len(known), name)
 
 
 def _provider(name: str) -> dict[str, Any]:

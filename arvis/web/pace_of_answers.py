@@ -22,6 +22,8 @@ from arvis.web.errors import Failure, attempt
 
 _MINUTE_MS = 60_000
 _DAY = 1440
+#: Minutes of a bucket of the day.
+_TEN = 10
 #: An answer is seen at its commit, a little after the time that its id begins with.
 _SETTLED_MS = 10_000
 _SAMPLE_SECONDS = 60.0
@@ -34,7 +36,7 @@ class Span(StrEnum):
     @property
     def buckets(self) -> tuple[int, int]:
         """How many, and how many minutes each is long."""
-        return (60, 1) if self is Span.HOUR else (144, 10)
+        return (60, 1) if self is Span.HOUR else (_DAY // _TEN, _TEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +71,21 @@ class PaceOfAnswers:
         self._finished: dict[Span, dict[int, Point]] = {}
         self._depths: dict[int, int] = {}
         self._reading = asyncio.Lock()
+        self._listens = False
+        self._warming: asyncio.Task[object] | None = None
 
     @contextlib.contextmanager
     def listening(self, _: Bus) -> Iterator[None]:
         """Take samples of the queue for the length of the block."""
         sampling = asyncio.create_task(self._keep_sampling())
+        self._listens = True
         try:
             yield
         finally:
+            self._listens = False
             sampling.cancel()
+            if self._warming is not None:
+                self._warming.cancel()
 
     def sample(self, depth: int) -> None:
         """The queue is so deep now."""
@@ -93,6 +101,9 @@ class PaceOfAnswers:
         first = last - count + 1
         async with self._reading:
             minutes = await self._read(first * length)
+        if span is Span.HOUR and self._listens and self._warming is None:
+            # Whoever looks at the hour may look at the day next: it is read meanwhile, once.
+            self._warming = asyncio.create_task(attempt(self.points(Span.DAY)))
         known = self._finished.get(span, {})
         points = {
             number: known.get(number) or self._point(minutes, number * length, length)
@@ -120,9 +131,18 @@ class PaceOfAnswers:
         return self._minutes | fresh
 
     async def _minutes_of(self, first: int, end: int) -> dict[int, _Minute]:
+        """What nobody will ask for by the minute any more is read ten minutes at a time, under the first one's number."""
+        newest = self._clock.now() // _MINUTE_MS
+        old = range(-(-first // _TEN) * _TEN, (newest - Span.HOUR.buckets[0]) // _TEN * _TEN)
+        if not old or old.stop > end:
+            return await self._found(first, end, 1)
+        begin, middle = await self._found(first, old.start, 1), await self._found(old.start, old.stop, _TEN)
+        return begin | middle | await self._found(old.stop, end, 1)
+
+    async def _found(self, first: int, end: int, minutes: int) -> dict[int, _Minute]:
         if first >= end:
             return {}
-        found = await self._insights.answers(first * _MINUTE_MS, end * _MINUTE_MS)
+        found = await self._insights.answers(first * _MINUTE_MS, end * _MINUTE_MS, minutes=minutes)
         return _by_minute([each for each in found if first <= each.minute < end])
 
     def _point(self, minutes: dict[int, _Minute], first: int, length: int) -> Point:

@@ -219,7 +219,7 @@ class PeopleRoutes:
         return {**self._owners, PLATFORM: [*self._owners.get(PLATFORM, ()), *users]}
 
 
-def _change(tx: Transaction, person_id: str, **how: Any) -> Sequence[str]:
+def _change(tx: Transaction, person_id: str, /, **how: Any) -> Sequence[str]:
     """The logins that ended: who is blocked has none."""
     changed = people.change(tx, person_id, **how)
     return tx.logins.close_sessions_of(changed.id) if changed.role is PrincipalRole.BLOCKED else ()

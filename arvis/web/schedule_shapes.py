@@ -63,16 +63,11 @@ NEW_SCHEDULE = record(
     {"kind": one_of(ScheduleKind), "agent": LABEL, **_WRITABLE},
     required=("kind", "agent", "schedule", "platform", "channelId"),
 )
-CHANGED_SCHEDULE = record(
-    {
-        **_WRITABLE,
-        "timezone": optional(_WRITABLE["timezone"]),
-        "grace": optional(_GRACE),
-        "graph": optional(_GRAPH),
-        "script": optional(_SCRIPT),
-    },
-    required=(),
-)
+_TAKEN_AWAY = {
+    name: {**optional(_WRITABLE[name]), "description": "Left out: it stays. Null takes it away."}
+    for name in ("timezone", "grace", "graph", "script")
+}
+CHANGED_SCHEDULE = record({**_WRITABLE, **_TAKEN_AWAY}, required=())
 UNDONE = record({"schedule": {**optional(SCHEDULE_DETAIL), "description": "Null: it had just been made, and is gone."}})
 OCCURRENCE = record(
     {

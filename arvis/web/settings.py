@@ -16,6 +16,7 @@ from arvis.config.loading import OriginKind
 from arvis.domain.agents import Agent
 from arvis.ports.insights import Insights
 from arvis.settings import Overview, SettingsDesk, Shown
+from arvis.web.addresses import shown as without_login
 from arvis.web.bodies import unusable
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
@@ -173,7 +174,7 @@ def _setting_view(shown: Shown) -> dict[str, Any]:
         "minimum": setting.minimum,
         "maximum": setting.maximum,
         "nullable": setting.nullable,
-        "value": shown.value,
+        "value": without_login(shown.value),
         "default": setting.default,
         "description": setting.words,
         "source": shown.origin.kind,
@@ -182,6 +183,6 @@ def _setting_view(shown: Shown) -> dict[str, Any]:
         "reason": fixed or None,
         "atOnce": setting.at_once,
         "pending": shown.pending,
-        "next": shown.next_value,
+        "next": without_login(shown.next_value),
         "problem": shown.problem or None,
     }

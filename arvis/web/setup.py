@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from arvis.bots.desk import BotDesk
 from arvis.domain.messages import Role
+from arvis.ports.browsing import TalkFilter
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
@@ -18,7 +19,7 @@ _DISMISSED = "setup.dismissed"
 _DEMO = "demo"
 #: What is there from the first start on.
 _GIVEN_AGENTS = frozenset({"helper", "conductor"})
-#: Newest conversations that are looked at.
+#: The conversations of this port that were used last are looked at, and their newest messages.
 _LOOK = 20
 
 SETUP = record(
@@ -79,10 +80,8 @@ class SetupRoutes:
         return answer({"ok": True})
 
     async def _said_hello(self) -> bool:
-        page = await self._insights.conversations(agent=None, limit=_LOOK, cursor=None)
+        page = await self._insights.talks(TalkFilter(platform=PLATFORM), limit=_LOOK, cursor=None)
         for conversation in page.items:
-            if conversation.address.platform != PLATFORM:
-                continue
             messages = await self._insights.conversation_messages(conversation.id, limit=_LOOK, cursor=None)
             if any(message.role is Role.ASSISTANT for message in messages.items):
                 return True

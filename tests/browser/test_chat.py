@@ -197,7 +197,7 @@ async def test_the_title_and_the_list_count_what_nobody_has_read(dashboard: Page
     await say(dashboard, "demo: sleep 1\ndemo: say later")
     await expect_statuses(dashboard, "Working")
     await dashboard.get_by_role("link", name="Now", exact=True).click()
-    await expect(dashboard).to_have_title("(1) Now · Arvis")
+    await expect(dashboard).to_have_title(re.compile(r"^\(1\) "))
     await dashboard.get_by_role("link", name="Chat", exact=False).first.click()
     link = dashboard.get_by_role("navigation", name="Agents").get_by_role("link", name=slug.title())
     await expect(link.first).to_contain_text("1 new answer")

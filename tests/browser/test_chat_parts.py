@@ -212,9 +212,10 @@ async def test_two_thousand_messages_stay_smooth(dashboard: Page, daemon: Daemon
     )
     await dashboard.goto(f"/chat/{slug}")
     older = dashboard.get_by_role("button", name="Show older messages")
-    for shown in range(100, 2_000, 100):
+    for shown in range(100, 2_000, 200):
         await expect(dashboard.locator("article")).to_have_count(shown)
         await older.click()
+    await expect(older).to_have_count(0)
     await expect(dashboard.locator("article")).to_have_count(2_000)
     await dashboard.evaluate(LONG_TASKS)
     await dashboard.get_by_label("Message", exact=True).press_sequentially("demo: say smooth", delay=20)

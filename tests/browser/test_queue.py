@@ -106,6 +106,8 @@ async def test_the_queue_on_a_phone_and_its_detail(phone: Page, daemon: Daemon) 
     await phone.goto("/queue?status=failed")
     card = phone.get_by_role("row", name="of pocket")
     await expect(card.get_by_role("button", name="Retry")).to_be_visible()
+    sideways = "document.querySelector('[role=grid]').parentElement.scrollWidth - 358"
+    assert await phone.evaluate(sideways) <= 0
     await card.get_by_text("of pocket").tap()
     await expect(phone).to_have_url(f"/queue/{job}?status=failed")
     await expect(phone.get_by_role("button", name="Edit and retry")).to_be_visible()

@@ -33,7 +33,7 @@ async def test_a_schedule_is_made_and_its_next_five_times_are_shown(dashboard: P
     await form.get_by_label("Time zone").select_option("Europe/Vienna")
     await form.get_by_label("Oldest time that is made up for, in minutes").fill("30")
     await form.get_by_role("button", name="Save").click()
-    await expect(dashboard.get_by_role("list", name="Next times").get_by_role("listitem")).to_have_count(5)
+    await expect(dashboard.get_by_role("list", name="Next times, by your clock").get_by_role("listitem")).to_have_count(5)
     (made,) = (await daemon.api("GET", "/api/schedules?agent=herald"))["items"]
     assert (made["name"], made["timezone"], made["grace"]) == ("Morning news", "Europe/Vienna", 1_800_000)
     assert (made["channelId"], made["prompt"]) == ("hall", "Say what is new")
@@ -69,7 +69,7 @@ async def test_a_run_by_hand_stands_in_the_history_and_leads_to_its_run(dashboar
     link = history.get_by_role("link", name="The run")
     await expect(link).to_have_attribute("href", f"/runs/{run['executionId']}")
     row = dashboard.get_by_role("row", name="By hand")
-    await dashboard.get_by_role("button", name="Close").click()
+    await dashboard.get_by_role("region", name="By hand").get_by_role("button", name="Close").click()
     await expect(row).to_contain_text("Well")
 
 

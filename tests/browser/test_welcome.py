@@ -115,7 +115,7 @@ async def test_from_the_link_to_a_bot_that_answers(
     await hand.fill(page.get_by_label("Bot token"), TOKEN)
     await expect(page.get_by_text("The bot is @arvis_bot.")).to_be_visible()
     await hand.click(button(page, "Start the bot"))
-    await expect(page.get_by_text("Write to arvis_bot there: it answers.")).to_be_visible(timeout=SLOW_MS)
+    await expect(page.get_by_text("Write to @arvis_bot there: it answers.")).to_be_visible(timeout=SLOW_MS)
 
     await stage.say("hello")
     chat = stage.private("ann")
@@ -199,6 +199,7 @@ async def test_a_wrong_key_and_a_wrong_token_say_what_to_do_and_lose_nothing(
     await expect(page.get_by_label("Address", exact=True)).to_have_value(model.base_url)
     assert (await own_daemon.api("GET", "/api/accounts"))["items"] == []
     await button(page, "Test and keep").click()
+    await expect(button(page, "Make this agent")).to_be_visible()
     await expect(step(page, "Which model?")).to_contain_text("answered in")
     assert [one["name"] for one in (await own_daemon.api("GET", "/api/accounts"))["items"]] == ["openai"]
 

@@ -166,7 +166,7 @@ def names() -> list[str]:
 
 def parameters(query: str, pattern: str) -> dict[str, Any]:
     """A value for each parameter: numbers where a limit or a time is meant."""
-    numbers = {"limit", "work", "background", "delivery", "now", "before_ms"}
+    numbers = {"limit", "minutes", "work", "background", "delivery", "now", "before_ms"}
     return {name: 1 if name in numbers else "x" for name in re.findall(pattern, query)}
 
 

@@ -61,7 +61,7 @@ ODD_HOSTS = (
     "localhost.evil.example", "127.1", "0.0.0.0:{port}", "0x7f000001", "2130706433", "017700000001", "[::]",
     "[::ffff:127.0.0.1]", "127.0.0.1@evil.example", "evil.example@127.0.0.1", "127.0.0.1:{port}@evil.example",
     "127.0.0.1:", "127.0.0.1:x", "127.0.0.1/evil", "127.0.0.1 evil.example", "127.0.0.1,evil.example", "127.0.0.1#",
-    "lоcalhost".encode().decode("latin-1"), "xn--lcalhost-xjb", "local%68ost", "127.0.0.1%00",
+    "l\xd0\xbecalhost", "xn--lcalhost-xjb", "local%68ost", "127.0.0.1%00",
 )  # fmt: skip
 #: Sites that are not ours, by what they would be taken for.
 FOREIGN_ORIGINS = (
@@ -75,7 +75,7 @@ FOREIGN_ORIGINS = (
     "http://2130706433:{port}", "http://[::1]:{port}", "http://[::ffff:127.0.0.1]:{port}",
     "http://127.0.0.1:{port} http://evil.example", "http://evil.example, http://127.0.0.1:{port}",
     "http://127.0.0.1:{port}?x", "http://127.0.0.1:{port}#x", "http://127.0.0.1:{port}\\@evil.example",
-    "http://xn--127-0-0-1:{port}", "http://１27.0.0.1:{port}".encode().decode("latin-1"), "moz-extension://abc",
+    "http://xn--127-0-0-1:{port}", "http://\xef\xbc\x9127.0.0.1:{port}", "moz-extension://abc",
     "chrome-extension://abc", "http:127.0.0.1:{port}", "//127.0.0.1:{port}", "127.0.0.1:{port}",
 )  # fmt: skip
 #: What else a page of another site sends along, or leaves out; each comes with the login's cookie.

@@ -16,5 +16,5 @@ class NoOverview:
     async def headline(self, day: str) -> Headline:
         return QUIET
 
-    async def answers(self, since: int, until: int) -> Sequence[Answers]:
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         return ()

@@ -28,7 +28,7 @@ class Told(ScriptedInsights):
         self.ranges.append((since, until))
         return UsageReport([UsageGroup(model, model, SUMS) for model in self.models], SUMS)
 
-    async def answers(self, since: int, until: int) -> Sequence[Answers]:
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         return [Answers(1, False, 1_500, 3), Answers(1, True, 90_000, 1)]
 
     async def headline(self, day: str) -> Headline:

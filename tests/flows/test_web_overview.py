@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from arvis.agents.turns import Ending, begin_turn, end_turn
+from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Effect, EffectState, Wait, WaitKind
@@ -24,7 +25,7 @@ from arvis.testing.clock import SteppedClock
 from arvis.web.pace_of_answers import PaceOfAnswers, Span
 from tests.flows.overview_script import NoOverview
 from tests.flows.web_script import ScriptedInsights
-from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, running_site
+from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, eventually, running_site
 
 HELPER = Agent(id="a1", slug="helper", name="Helper")
 HALL = Address("telegram", "main", "42", "7")
@@ -178,9 +179,10 @@ class Past(ScriptedInsights):
         self.held = list(answers)
         self.ranges: list[tuple[int, int]] = []
 
-    async def answers(self, since: int, until: int) -> Sequence[Answers]:
+    async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         self.ranges.append((since // MINUTE, until // MINUTE))
-        return [each for each in self.held if since <= each.minute * MINUTE < until]
+        held = [each for each in self.held if since <= each.minute * MINUTE < until]
+        return [replace(each, minute=each.minute // minutes * minutes) for each in held]
 
 
 def _paced(past: Past, clock: SteppedClock) -> PaceOfAnswers:
@@ -201,9 +203,26 @@ async def test_minutes_that_are_over_are_read_once() -> None:
     assert past.ranges[0] == (minute - 59, minute + 1)
     assert past.ranges[1][0] >= minute - 1
     assert sum(each.answered for each in await pace.points(Span.DAY)) == 6
-    longest = [end - begin for begin, end in past.ranges[2:]]
-    assert max(longest) < 1440 - 59 + 10
-    assert min(begin for begin, _ in past.ranges[3:] or past.ranges[-1:]) >= minute - 1
+    # The rest of the day by ten minutes, what lies between by the minute, and what is new: nothing twice.
+    rest = sorted(past.ranges[2:])
+    assert rest[-1][0] >= minute - 1
+    assert [end for _, end in rest[:-2]] == [begin for begin, _ in rest[1:-1]]
+    assert rest[-2][1] == minute - 59
+    number = len(past.ranges)
+    assert sum(each.answered for each in await pace.points(Span.DAY)) == 6
+    assert past.ranges[number:] == [rest[-1]]
+
+
+async def test_whoever_looks_at_the_hour_finds_the_day_read() -> None:
+    clock = SteppedClock()
+    past = Past([Answers(clock.now() // MINUTE - 300, False, 50, 3)])
+    pace = _paced(past, clock)
+    with pace.listening(EventBus()):
+        await pace.points(Span.HOUR)
+        await eventually(lambda: len(past.ranges) >= 4)
+        number = len(past.ranges)
+        assert sum(each.answered for each in await pace.points(Span.DAY)) == 3
+    assert sum(end - begin for begin, end in past.ranges[number:]) <= 3
 
 
 async def test_a_pause_is_caught_up_with() -> None:

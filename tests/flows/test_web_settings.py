@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,10 +12,11 @@ import pytest
 
 from arvis.bus import EventBus
 from arvis.config import load
+from arvis.domain.events import Changed
 from arvis.process.clock import SystemClock
 from arvis.settings import KEY, SettingsDesk
 from arvis.store.opening import Database, bring_up_to_date, open_store
-from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, running_site
+from tests.flows.web_server import DAEMON_KEY, OPERATOR_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
 PATH = "/api/settings"
 CANARY = "canary-of-the-file-91Kx"
@@ -65,6 +67,7 @@ async def test_null_takes_back_and_the_word_null_is_no_limit(site: Site) -> None
         ({"speech.engine": "command"}, 422, "must name the `command`"),
         ({"approvals.policy": {"run_shell": "perhaps"}}, 422, "must be one of"),
         ({"owners.notify": "nowhere"}, 422, "`owners.notify` must name one place"),
+        ({"language": "de"}, 409, "does not act upon it yet"),
         ({"web.port": 1}, 409, "cannot be changed here"),
         ({"speech.api_key": "sk-1"}, 409, "cannot be changed here"),
         ({"speech.command": "reboot"}, 409, "runs on this machine"),
@@ -88,7 +91,10 @@ async def test_a_change_can_be_undone_and_is_told(site: Site) -> None:
     await change(site, scheduler__timezone="Europe/Berlin")
     await change(site, scheduler__timezone="Europe/Paris", routing__fallback="conductor")
     answer = await site.call("POST", f"{PATH}/undo")
-    assert (one(answer, "language")["next"], one(answer, "routing.fallback")["value"]) == ("de", "drop")
+    assert [one(answer, "scheduler.timezone")["next"], one(answer, "routing.fallback")["value"]] == [
+        "Europe/Berlin",
+        "drop",
+    ]
     versions = (await site.call("GET", f"{PATH}/versions")).json()["items"]
     assert [version["values"] for version in versions] == [
         {"scheduler.timezone": "Europe/Berlin"},
@@ -131,28 +137,34 @@ async def shown(desk: SettingsDesk, key: str) -> Any:
 
 
 async def test_the_environment_wins_over_the_product_and_the_product_over_the_file(tmp_path: Path) -> None:
-    text = "queue:\n  workers: 4\nlanguage: de\n"
+    text = "queue:\n  workers: 4\nscheduler:\n  timezone: Europe/Oslo\n"
     async with a_desk(tmp_path, text) as desk:
         place = (await shown(desk, "queue.workers")).origin.place
         assert place == f"{tmp_path / 'config.yaml'}, line 2"
         await desk.change({"queue.workers": 6, "scheduler.timezone": "Europe/Paris"}, by="ann")
         assert desk.current().queue.workers == 4
-    async with a_desk(tmp_path, text, ARVIS__LANGUAGE="it") as desk:
-        assert (desk.current().queue.workers, desk.current().language) == (6, "it")
-        language = await shown(desk, "language")
-        assert (language.value, language.origin.kind, language.origin.place) == ("it", "environment", "ARVIS__LANGUAGE")
-        with pytest.raises(Exception, match="fixed by the environment variable ARVIS__LANGUAGE"):
+    async with a_desk(tmp_path, text, ARVIS__SCHEDULER__TIMEZONE="Europe/Rome") as desk:
+        assert (desk.current().queue.workers, desk.current().scheduler.timezone) == (6, "Europe/Rome")
+        zone = await shown(desk, "scheduler.timezone")
+        assert (zone.value, zone.origin.kind) == ("Europe/Rome", "environment")
+        assert zone.origin.place == "ARVIS__SCHEDULER__TIMEZONE"
+        with pytest.raises(Exception, match="fixed by the environment variable ARVIS__SCHEDULER__TIMEZONE"):
             await desk.change({"scheduler.timezone": "Europe/Madrid"}, by="ann")
 
 
 @pytest.mark.parametrize(
-    "stored", ['{"queue.workers": 1, "scheduler.timezone": "Europe/Paris"}', '{"no.such": 1, "scheduler.timezone": "Europe/Paris", "web.port": 1}']
+    "stored",
+    [
+        '{"queue.workers": 1, "scheduler.timezone": "Europe/Paris"}',
+        '{"no.such": 1, "scheduler.timezone": "Europe/Paris", "web.port": 1}',
+    ],
 )
 async def test_a_bad_stored_value_keeps_nobody_from_starting(tmp_path: Path, stored: str) -> None:
     async with a_desk(tmp_path) as desk:
         await desk._store.write(lambda tx: tx.settings.put(KEY, stored, 1))
     async with a_desk(tmp_path) as desk:
-        assert (desk.current().queue.workers, desk.current().language, desk.current().web.port) == (8, "fr", 5070)
+        found = desk.current()
+        assert (found.queue.workers, found.scheduler.timezone, found.web.port) == (8, "Europe/Paris", 5070)
         await desk.change({"scheduler.timezone": "Europe/Berlin"}, by="ann")  # others may be changed all the same
         problem = (await shown(desk, "queue.workers")).problem
         assert ("must be at least 2" in problem) == ("queue.workers" in stored)
@@ -182,3 +194,19 @@ async def test_no_secret_is_shown(tmp_path: Path) -> None:
         found = {each.setting.key: each.value for each in (await desk.overview()).shown}
     assert CANARY not in str(found)
     assert (found["web.password"], found["speech.api_key"], found["database"]) == ("set", "set", "postgresql")
+
+
+async def test_a_process_that_only_serves_the_page_learns_at_once(tmp_path: Path) -> None:
+    """Of another process it hears only what pages hear: that settings have changed."""
+    async with a_desk(tmp_path) as desk:
+        up = asyncio.Event()
+        following = asyncio.create_task(desk.follow(up.set))
+        try:
+            async with asyncio.timeout(5):
+                await up.wait()
+                await desk._store.write(lambda tx: tx.settings.put(KEY, '{"budgets.daily_usd": 9}', 1))
+                desk._bus.publish(Changed("jobs"))
+                desk._bus.publish(Changed("settings"))
+                await eventually(lambda: desk.current().budgets.daily_usd == 9)
+        finally:
+            following.cancel()

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from arvis.agents.turns import Ending, begin_turn, end_turn
+from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Role, Sender
 from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.ports.store import Transaction
 from tests.flows.bot_kit import TOKEN, Workshop
 from tests.flows.web_server import OPERATOR_KEY, Site, files_with, running_site
 
@@ -147,3 +151,20 @@ async def test_the_figures_of_an_agent(site: Site) -> None:
     found = (await site.call("GET", "/api/agents/news/stats")).json()
     assert (found["week"]["calls"], found["month"]["costUsd"], found["lastActive"]) == (0, 0, None)
     assert (await site.call("GET", "/api/agents/nobody/stats")).status == 404
+
+
+async def test_who_said_hello_once_has_said_it_however_busy_other_places_are(site: Site) -> None:
+    def talk(tx: Transaction) -> None:
+        now, agent = site.clock.now(), Agent(id="a1", slug="helper", name="Helper")
+        tx.agents.add(agent, now)
+        ann = tx.principals.seen("web", "ann", "Ann", PrincipalRole.MEMBER, now)
+        places = [("web", "web-ann"), *(("discord", str(number)) for number in range(25))]
+        for number, (platform, channel) in enumerate(places):
+            incoming = IncomingMessage(Address(platform, platform, channel), channel, Sender("ann", "Ann"), "Hello")
+            told = begin_turn(tx, incoming, agent=agent, route="x", principal=ann, attachments=(), now=now + number)
+            execution = tx.executions.get(told.execution_id or "")
+            assert execution is not None
+            assert end_turn(tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, "There."), now + number)
+
+    await site.store.write(talk)
+    assert (await state(site))["saidHello"] is True

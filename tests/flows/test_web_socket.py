@@ -317,7 +317,7 @@ async def test_a_vanished_client_leaves_no_trace(site: Site) -> None:
 
 
 async def test_logging_out_closes_the_sockets_of_that_login(site: Site) -> None:
-    cookies = [{"Cookie": f"arvis_session={await site.log_in()}"} for _ in range(2)]
+    cookies = [{"Cookie": f"arvis_session={await site.log_in()}", "X-Arvis-Request": "1"} for _ in range(2)]
     async with (
         site.socket(apiKey=None, headers=cookies[0]) as mine,
         site.socket(apiKey=None, headers=cookies[1]) as other,
@@ -330,7 +330,7 @@ async def test_logging_out_closes_the_sockets_of_that_login(site: Site) -> None:
 
 
 async def test_a_login_that_ends_before_the_greeting_opens_nothing(site: Site) -> None:
-    cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
+    cookie = {"Cookie": f"arvis_session={await site.log_in()}", "X-Arvis-Request": "1"}
     async with connect(site.url.replace("http", "ws") + "/ws", additional_headers=cookie) as connection:
         headers = {**cookie, "Origin": site.url}
         assert (await site.call("POST", "/api/auth/logout", key=None, headers=headers)).status == 200
@@ -341,7 +341,7 @@ async def test_a_login_that_ends_before_the_greeting_opens_nothing(site: Site) -
 
 async def test_a_login_ended_elsewhere_ends_its_socket(tmp_path: Path) -> None:
     async with running_site(tmp_path, patience=Patience(renewal=0.05)) as site:
-        cookie = {"Cookie": f"arvis_session={await site.log_in()}"}
+        cookie = {"Cookie": f"arvis_session={await site.log_in()}", "X-Arvis-Request": "1"}
         async with site.socket(apiKey=None, headers=cookie) as socket:
             site.clock.shift_ms = 31 * 24 * 3_600_000
             assert await socket.close_code() == 4001
@@ -350,7 +350,7 @@ async def test_a_login_ended_elsewhere_ends_its_socket(tmp_path: Path) -> None:
 async def test_an_open_socket_keeps_its_login_alive(tmp_path: Path) -> None:
     async with running_site(tmp_path, patience=Patience(renewal=0.02)) as site:
         cookie = await site.log_in()
-        headers = {"Cookie": f"arvis_session={cookie}"}
+        headers = {"Cookie": f"arvis_session={cookie}", "X-Arvis-Request": "1"}
         async with site.socket(apiKey=None, headers=headers) as socket:
             for _ in range(3):
                 site.clock.shift_ms += 11 * 3_600_000

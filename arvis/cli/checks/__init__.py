@@ -4,6 +4,7 @@ which fails is the one to mend. A new check is a function in the file of its gro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from arvis.cli.checks import (
@@ -25,6 +26,7 @@ from arvis.cli.checks import (
 from arvis.cli.checks.findings import Finding, failed
 from arvis.cli.checks.scene import PLACEHOLDER, System, gather
 from arvis.config import Config, load, unset_variables
+from arvis.config.stored import sift, stored_changes
 from arvis.domain.errors import ConfigError
 
 GROUPS = (
@@ -56,23 +58,29 @@ def examine(
 ) -> list[Finding]:
     """Every check, or those of the group `only`. A configuration that cannot be loaded leaves nothing to look at."""
     try:
-        settings, unset = _load(config, data, environ)
+        settings, environ, unset = _load(config, data, environ)
     except ConfigError as error:
         return [Finding.of("configuration", configuration.GROUP.name, failed(error))]
     scene = gather(settings, unset=unset, system=system, now=now)
+    if scene.records is not None:
+        stored = sift(settings, environ, stored_changes(scene.records.settings))
+        scene = replace(scene, config=stored.config, stored=stored)
     chosen = [group for group in GROUPS if only is None or group.name == only]
     looks = ((group.name, check.id, check.look(scene)) for group in chosen for check in group.checks)
     return [Finding.of(check_id, group, verdict) for group, check_id, verdict in looks if verdict is not None]
 
 
-def _load(config: Path | None, data: Path | None, environ: Mapping[str, str]) -> tuple[Config, tuple[str, ...]]:
-    """The configuration, and the variables that it needs and that are not set here. Something stands in for these, so
-    that everything else can be looked at: the daemon may have been started where they are set."""
+def _load(
+    config: Path | None, data: Path | None, environ: Mapping[str, str]
+) -> tuple[Config, Mapping[str, str], tuple[str, ...]]:
+    """The configuration, its environment, and the variables that it needs and that are not set here. Something stands in for
+    these, so that everything else can be looked at: the daemon may have been started where they are set."""
     try:
-        return load(config, data, environ), ()
+        return load(config, data, environ), environ, ()
     except ConfigError as error:
         unset = unset_variables(config, environ)
         try:
-            return load(config, data, {**environ, **dict.fromkeys(unset, PLACEHOLDER)}), unset
+            filled = {**environ, **dict.fromkeys(unset, PLACEHOLDER)}
+            return load(config, data, filled), filled, unset
         except ConfigError:
             raise error from None

@@ -36,6 +36,20 @@ def check_settings(scene: Scene) -> Verdict:
     return warn("Some settings have no effect", why, "Do not rely on them yet.")
 
 
+def check_stored_settings(scene: Scene) -> Verdict | None:
+    """What was set in the product stands over the file."""
+    stored = scene.stored
+    if stored is None or not (stored.usable or stored.problems):
+        return None
+    if stored.problems:
+        why = " ".join(f"`{key}`: {reason}" for key, reason in stored.problems.items())
+        fix = "Set them anew in the settings of the dashboard, or take them away there."
+        return warn("Some settings of the dashboard are passed over", why, fix)
+    fixed = ", ".join(key for key in stored.usable if key not in stored.effective)
+    what = f"Set in the dashboard: {', '.join(stored.effective) or 'nothing that counts'}"
+    return ok(what, f"The environment fixes {fixed}." if fixed else "")
+
+
 def check_providers(scene: Scene) -> Verdict:
     """The code of each account's vendor is there and can be imported."""
     installed = _installed("arvis.providers")
@@ -83,6 +97,7 @@ GROUP = Group(
         Check("configuration", check_configuration),
         Check("variables", check_variables),
         Check("settings", check_settings),
+        Check("stored_settings", check_stored_settings),
         Check("providers", check_providers),
         Check("platforms", check_platforms),
     ),

@@ -10,6 +10,7 @@ from arvis.app.database import database_of
 from arvis.cli.checks.asking import DaemonView, ask
 from arvis.cli.checks.journal import Start, starts
 from arvis.config import Config
+from arvis.config.stored import Sifted
 from arvis.domain.errors import ArvisError
 from arvis.process.lock import Holder, holder_of
 from arvis.store.examination import Records
@@ -33,7 +34,8 @@ class System:
 class Scene:
     """`unset` are variables that the configuration refers to and that are not set here. `holder` is who holds the data
     folder, or why that cannot be told; `daemon` is None when none runs; `lives` is what the log knows of earlier ones.
-    `database` is None while there is none, or while a command works on it."""
+    `database` is None while there is none, or while a command works on it; `stored` is what was set in the product, where the
+    rows can be read, and then `config` is what a start would make of it."""
 
     config: Config
     unset: tuple[str, ...]
@@ -43,6 +45,7 @@ class Scene:
     lives: list[Start]
     daemon: DaemonView | None
     database: DatabaseState | ArvisError | None
+    stored: Sifted | None = None
 
     @property
     def folder(self) -> Path:

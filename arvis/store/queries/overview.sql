@@ -55,7 +55,7 @@ SELECT * FROM jobs WHERE status = 'failed' AND id > '' ORDER BY id DESC LIMIT :l
 
 -- name: answers_by_minute
 -- A range of the primary key: the id of an answer begins with the time of its making. Latencies of about the same length
--- are one row, so that a busy minute has no more of them than a few hundred.
+-- are one row, so that a busy minute (or a few `:minutes` of them together) has no more of them than a few hundred.
 SELECT minute, failed, latency, CAST(count(*) AS BIGINT) AS number FROM (
     SELECT minute, failed,
         CASE
@@ -67,7 +67,8 @@ SELECT minute, failed, latency, CAST(count(*) AS BIGINT) AS number FROM (
             ELSE took / 100000 * 100000
         END AS latency
     FROM (
-        SELECT reply.created_at / 60000 AS minute, reply.created_at - asked.created_at AS took,
+        SELECT reply.created_at / 60000 / CAST(:minutes AS BIGINT) * CAST(:minutes AS BIGINT) AS minute,
+            reply.created_at - asked.created_at AS took,
             CASE WHEN asked.status = 'failed' THEN 1 ELSE 0 END AS failed
         FROM messages AS reply
         JOIN messages AS asked ON asked.id = reply.reply_to

@@ -15,15 +15,18 @@ const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
 export default function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const input = useRef<HTMLInputElement>(null);
   const [, navigate] = useLocation();
   const [text, setText] = useState("");
   const pages = usePages().filter((page) => page.place !== "hidden");
   const reads = useMay("viewer");
+  const runs = useMay("operator");
   const owns = useMay("owner");
   const { next } = useTheme();
   const agents = useApi("GET /api/agents", reads ? {} : null);
   useEffect(() => {
     dialog.current?.showModal();
+    input.current?.focus(); // the browser would choose the list around it
   }, []);
   const go = (path: string) => {
     onClose();
@@ -36,7 +39,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   return (
     <dialog ref={dialog} className={styles.palette} aria-label={texts.search} onClose={onClose}>
       <Command label={texts.search}>
-        <Command.Input value={text} onValueChange={setText} placeholder={texts.search} />
+        <Command.Input ref={input} value={text} onValueChange={setText} placeholder={texts.search} />
         <Command.List>
           <Command.Empty>{texts.nothing}</Command.Empty>
           {ID.test(text.trim()) && (
@@ -68,7 +71,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
           </Command.Group>
           <Command.Group heading={texts.groups.commands}>
             {owns && <Command.Item onSelect={() => go("/agents/new")}>{texts.newAgent}</Command.Item>}
-            {reads && <Command.Item onSelect={() => go("/schedules/new")}>{texts.newSchedule}</Command.Item>}
+            {runs && <Command.Item onSelect={() => go("/schedules/new")}>{texts.newSchedule}</Command.Item>}
             <Command.Item onSelect={run(next)}>{texts.toggleTheme}</Command.Item>
             <Command.Item onSelect={run(onHelp)}>{texts.help}</Command.Item>
           </Command.Group>

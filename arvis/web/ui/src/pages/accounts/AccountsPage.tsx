@@ -1,6 +1,6 @@
 import { Plus } from "lucide-react";
 import { useLocation, useRoute } from "wouter";
-import { useApi, useList } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Page, Sheet } from "../../parts/page";
@@ -20,7 +20,14 @@ export default function AccountsPage() {
   const [, navigate] = useLocation();
   const [, match] = useRoute(`${HOME}/:name`);
   const owns = useMay("owner");
-  const pages = useList("GET /api/accounts", {});
+  const accounts = useApi("GET /api/accounts", {});
+  const pages = {
+    rows: accounts.data?.items ?? [],
+    error: accounts.error,
+    loading: accounts.isPending,
+    more: null,
+    retry: () => void accounts.refetch(),
+  };
   const providers = useApi("GET /api/providers", {});
   const open = match ? decodeURIComponent(match.name) : null;
   const close = () => navigate(HOME);

@@ -9,7 +9,7 @@ export function TrialResult({ trial, free = false }: { trial: Trial; free?: bool
   if (!trial.ok)
     return (
       <div className={styles.trial} role="alert">
-        <Status tone="trouble">{reveal(sentences(trial.error))}</Status>
+        <Status tone="trouble">{reveal(sentences(capital(trial.error ?? "")))}</Status>
         {trial.fix && <p>{reveal(sentences(trial.fix))}</p>}
       </div>
     );
@@ -28,3 +28,5 @@ export function trialWords(trial: Trial, free: boolean): string {
 
 /** Four digits would make nothing of most. */
 const hello = (usd: number): string => (usd > 0 && usd < 0.0001 ? `< ${money(0.0001)}` : money(usd));
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

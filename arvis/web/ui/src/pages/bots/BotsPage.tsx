@@ -1,6 +1,6 @@
 import { Plus } from "lucide-react";
 import { Link, useLocation, useRoute } from "wouter";
-import { useApi, useList } from "../../api/hooks";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { ButtonLink } from "../../parts/button";
 import { Page, Sheet } from "../../parts/page";
@@ -16,7 +16,8 @@ import { texts } from "./texts";
 export default function BotsPage() {
   const [, navigate] = useLocation();
   const [, match] = useRoute("/settings/bots/:platform/:name?");
-  const bots = useList("GET /api/bots", {});
+  const bots = useApi("GET /api/bots", {});
+  const rows = bots.data?.items ?? [];
   const platforms = useApi("GET /api/platforms", {});
   const platform = match ? decodeURIComponent(match.platform) : null;
   const name = match?.name ? decodeURIComponent(match.name) : null;
@@ -34,7 +35,7 @@ export default function BotsPage() {
                 known === undefined ? (
                   <p>{texts.missingPlatform}</p>
                 ) : (
-                  <Detail platform={known} name={name} bots={bots.rows} loading={bots.loading} />
+                  <Detail platform={known} name={name} bots={rows} loading={bots.isPending} />
                 )
               }
             </Loaded>
@@ -42,17 +43,17 @@ export default function BotsPage() {
         )
       }
     >
-      {bots.error && <Failure error={bots.error} retry={bots.retry} />}
+      {bots.error && <Failure error={bots.error} retry={() => void bots.refetch()} />}
       <Loaded of={platforms}>
         {({ items }) => (
           <ul className={styles.cards}>
             {items
-              .filter((one) => one.fields.length > 0 || bots.rows.some((bot) => bot.platform === one.name))
+              .filter((one) => one.fields.length > 0 || rows.some((bot) => bot.platform === one.name))
               .map((one) => (
                 <Card
                   key={one.name}
                   platform={one}
-                  bots={bots.rows.filter((bot) => bot.platform === one.name)}
+                  bots={rows.filter((bot) => bot.platform === one.name)}
                   open={one.name === platform ? name : null}
                 />
               ))}

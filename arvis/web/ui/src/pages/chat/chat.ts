@@ -10,26 +10,15 @@ import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import { deliveryOf, text } from "./frames";
-import { Past, type Place } from "./past";
+import { OLDER, Past, type Place } from "./past";
 import type { Upload } from "./uploads";
+import type { Fault, View } from "./view";
 
 const TOO_BIG = 1009;
 
 type Outgoing = Frame & { id: string; content: string; attachments?: { data: string }[] };
 
-/** What the server said that belongs to no message. */
-export type Fault = { message: string; fix: string };
-
-/** What is shown of a channel; another object whenever something of it is another. */
-export type View = {
-  talk: Talk;
-  link: Link;
-  /** Whether the stored past was looked at. */
-  loaded: boolean;
-  /** Whether there are older messages, and whether they are on their way. */
-  older: "none" | "more" | "loading";
-  fault: Fault | null;
-};
+export type * from "./view";
 
 type Hooks = { onAnswer: (chat: Chat) => void };
 
@@ -131,7 +120,7 @@ export class Chat {
     if (this.#past === null || this.view.older !== "more") return;
     this.#show({ older: "loading" });
     try {
-      const { entries, more } = await this.#past.next();
+      const { entries, more } = await this.#past.next(OLDER);
       this.#show({ talk: conversation.remembered(this.view.talk, entries), older: more ? "more" : "none" });
     } catch (error) {
       this.#show({ older: "more" });

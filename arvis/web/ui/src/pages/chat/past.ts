@@ -11,6 +11,8 @@ type Message = Item<"GET /api/conversations/{conversation}/messages">;
 export type Place = { channel: string; thread: string };
 
 const PAGE = 100;
+/** Whoever looks for something older looks for much of it. */
+export const OLDER = 200;
 const CONVERSATIONS = 100;
 const WRITTEN_ON_THE_WAY = "progress";
 

@@ -23,7 +23,7 @@ export function waitOf(entry: AgentEntry): string | null {
 }
 
 type Questions = {
-  /** Whether the list was to be had. */
+  /** Whether the list tells which are open; else buttons have to do. */
   known: boolean;
   byId: ReadonlyMap<string, Wait>;
   /** Asked here, by no message that is shown. */
@@ -47,9 +47,9 @@ export function useQuestions(chat: Chat, { talk }: View): Questions {
     const shown = new Set(talk.entries.map((entry) => (entry.kind === "agent" ? waitOf(entry) : null)));
     const isHere = (wait: Wait) => wait.conversationId !== null && chat.holds(wait.conversationId);
     return {
-      known: found.data !== undefined && !found.isFetching,
+      known: !found.isError,
       byId: new Map(open.map((wait) => [wait.id, wait])),
       elsewhere: open.filter((wait) => !shown.has(wait.id) && isHere(wait)),
     };
-  }, [found.data, found.isFetching, talk.entries, chat]);
+  }, [found.data, found.isError, talk.entries, chat]);
 }

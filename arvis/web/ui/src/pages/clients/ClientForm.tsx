@@ -17,7 +17,7 @@ function draftOf(client: ClientDetail | undefined) {
     status: client?.status ?? ("active" as const),
     price: String(client?.pricePerTaskUsd ?? 0),
     fee: String(client?.monthlyFeeUsd ?? 0),
-    factor: String(client?.tokenFactor ?? 1),
+    factor: String(client?.tokenFactor ?? 0),
     limit: client?.monthlyLimitUsd === null || client === undefined ? "" : String(client.monthlyLimitUsd),
     notes: client?.notes ?? "",
   };

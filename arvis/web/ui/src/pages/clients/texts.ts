@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Clients",
-    about: "Who pays for answers: their channels, what they were charged and what they paid.",
+    about: "Who pays for answers, and how their accounts stand.",
     add: "New client",
     name: "Name",
     plan: "Plan",

@@ -45,26 +45,25 @@ export function ConversationSheet({ id, onClose }: { id: string; onClose: () => 
   );
 }
 
+/** Where it takes place in one line; the figures are behind it, because people come for the words. */
 function TalkFacts({ talk }: { talk: Detail }) {
   return (
-    <Facts
-      of={[
-        [texts.agent, <Foreign key="agent" text={talk.agent} />],
-        [
-          texts.place,
-          <Foreign key="place" text={[talk.platform, talk.channelId, talk.thread].filter(Boolean).join(" · ")} />,
-        ],
-        [
-          texts.state,
-          <Status key="state" tone={talk.open ? "accent" : "plain"}>
-            {talk.open ? texts.open : texts.closed}
-          </Status>,
-        ],
-        [texts.started, <Time key="began" at={talk.createdAt} />],
-        [texts.context, texts.inContext(count(talk.messagesInContext), count(talk.tokensInContext))],
-        [texts.summaries, talk.compactions === 0 ? null : count(talk.compactions)],
-      ]}
-    />
+    <details className={styles.about}>
+      <summary>
+        <Foreign text={[talk.agent, talk.platform, talk.channelId, talk.thread].filter(Boolean).join(" · ")} />{" "}
+        <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>
+      </summary>
+      <Facts
+        of={[
+          [texts.started, <Time key="began" at={talk.createdAt} />],
+          [texts.last, <Time key="last" at={talk.lastMessageAt} />],
+          [texts.turns, count(talk.turns)],
+          [texts.people, count(talk.people)],
+          [texts.context, texts.inContext(count(talk.messagesInContext), count(talk.tokensInContext))],
+          [texts.summaries, talk.compactions === 0 ? null : count(talk.compactions)],
+        ]}
+      />
+    </details>
   );
 }
 

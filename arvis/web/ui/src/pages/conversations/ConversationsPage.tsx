@@ -8,7 +8,7 @@ import { Choice } from "../../parts/field";
 import { Page, SearchField, useFilter } from "../../parts/page";
 import { Foreign, Status, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
-import { type Column, Table } from "../../parts/table";
+import { type Column, Table, usePhone } from "../../parts/table";
 import { count, reveal } from "../../words/format";
 import { ConversationSheet } from "./ConversationSheet";
 import { texts } from "./texts";
@@ -48,7 +48,7 @@ const COLUMNS: Column<Talk>[] = [
     show: (talk) => <Status tone={talk.open ? "accent" : "plain"}>{talk.open ? texts.open : texts.closed}</Status>,
   },
 ];
-/** Where a detail stands beside the list. */
+/** On a phone, and where a detail stands beside the list. */
 const FEWER: Column<Talk>[] = [TITLE, AGENT, LAST];
 
 /** What people and agents said, the last used conversation first. */
@@ -59,6 +59,7 @@ export default function ConversationsPage() {
   const [text] = useFilter("q");
   const pages = useList("GET /api/conversations", { agent, platform, channel, q: text, limit: 200 });
   const { id, open, close } = useDetail("/conversations");
+  const phone = usePhone();
   const platforms = PLATFORMS.includes(platform) || platform === "" ? PLATFORMS : [platform, ...PLATFORMS];
   const filtered = Boolean(agent || platform || channel || text);
   return (
@@ -86,7 +87,7 @@ export default function ConversationsPage() {
     >
       <Table
         label={texts.title}
-        columns={id === null ? COLUMNS : FEWER}
+        columns={id === null && !phone ? COLUMNS : FEWER}
         pages={pages}
         idOf={(talk) => talk.id}
         onOpen={(talk) => open(talk.id)}

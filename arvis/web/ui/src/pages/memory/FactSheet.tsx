@@ -71,7 +71,7 @@ function About({ fact }: { fact: Detail }) {
         [texts.whose, looksAfter ? <Scope key="scope" scope={fact.scope} /> : null],
         [texts.category, texts.categories[fact.category]],
         [texts.trust, texts.percent(count(Math.round(fact.confidence * 100)))],
-        [texts.confirmations, times(confirmed)],
+        [texts.confirmations, confirmed === 0 ? null : times(confirmed)],
         [texts.author, fact.authorId && looksAfter ? <Person key="author" id={fact.authorId} /> : null],
         [texts.source, looksAfter ? <Source key="source" fact={fact} /> : null],
         [texts.used, times(fact.accessCount)],
@@ -123,7 +123,7 @@ function Actions({ fact }: { fact: Detail }) {
   const { me } = useSession();
   const { tell } = useToast();
   const ask = useAsk();
-  const mayConfirm = useMay("operator") && fact.status === "active";
+  const mayConfirm = useMay("operator") && fact.status === "active" && fact.taint.length > 0;
   const mayChange = useMay("operator") || me.role === "chat";
   const path = { fact: fact.id };
   const confirm = useSend("POST /api/memory/{fact}/confirm", { done: texts.confirmed });
@@ -143,7 +143,7 @@ function Actions({ fact }: { fact: Detail }) {
     <>
       {mayConfirm && (
         <Button
-          kind={fact.taint.length > 0 ? "primary" : "plain"}
+          kind="primary"
           icon={<Check aria-hidden />}
           aria-keyshortcuts="a"
           busy={confirm.isPending}

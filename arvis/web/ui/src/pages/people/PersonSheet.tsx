@@ -84,7 +84,7 @@ function Rights({ person }: { person: Detail }) {
       <Field label={texts.role} hint={texts.roleHint[role]}>
         <Choice value={role} options={GIVEN} disabled={change.isPending} onChange={(wanted) => void give(wanted)} />
       </Field>
-      {person.role !== "blocked" && (
+      {person.role === "member" && (
         <div>
           <Button busy={change.isPending} onClick={() => make({ paired: !person.paired })}>
             {person.paired ? texts.unpair : texts.pair}

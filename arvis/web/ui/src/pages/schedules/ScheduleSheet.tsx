@@ -71,18 +71,22 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
   const change = useSend("PATCH /api/schedules/{schedule}", { done: one.enabled ? texts.paused : texts.resumed });
   const undo = useSend("POST /api/schedules/{schedule}/undo", { done: texts.undone });
   const remove = useSend("DELETE /api/schedules/{schedule}");
+  // The notice that it is gone may come first and take this button away: what follows must not hang on it.
   const drop = () =>
-    remove.mutate(
-      { path },
-      {
-        onSuccess: () => {
-          tell(texts.removed, { words: texts.undo, act: () => undo.mutate({ path }) });
-          onRemoved();
-        },
+    remove.mutateAsync({ path }).then(
+      () => {
+        tell(texts.removed, { words: texts.undo, act: () => undo.mutate({ path }) });
+        onRemoved();
       },
+      () => {},
     );
   const undoLast = () =>
-    undo.mutate({ path }, { onSuccess: ({ schedule }) => (schedule === null ? onRemoved() : undefined) });
+    undo.mutateAsync({ path }).then(
+      ({ schedule }) => {
+        if (schedule === null) onRemoved();
+      },
+      () => {},
+    );
   return (
     <>
       <Button kind="primary" icon={<Play aria-hidden />} busy={run.isPending} onClick={() => run.mutate({ path })}>
@@ -94,10 +98,10 @@ function Actions({ of: one, onEdit, onRemoved }: { of: ScheduleDetail; onEdit: (
       <Button busy={change.isPending} onClick={() => change.mutate({ path, body: { enabled: !one.enabled } })}>
         {one.enabled ? texts.pause : texts.resume}
       </Button>
-      <Button busy={undo.isPending} onClick={undoLast}>
+      <Button busy={undo.isPending} onClick={() => void undoLast()}>
         {texts.undoLast}
       </Button>
-      <Button kind="danger" busy={remove.isPending} onClick={drop}>
+      <Button kind="danger" busy={remove.isPending} onClick={() => void drop()}>
         {texts.remove}
       </Button>
     </>

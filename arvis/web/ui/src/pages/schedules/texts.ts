@@ -80,7 +80,7 @@ export const texts = words({
     saved: "Saved.",
     made: "The schedule is made.",
 
-    nextFive: "Next times",
+    nextFive: "Next times, by your clock",
     noTimes: "It comes no more by itself.",
     facts: {
       writes: "Posts in",

@@ -27,15 +27,16 @@ export function Users({
       openId={openId}
       onOpen={(user) => onOpen(user.id)}
       columns={[
-        { name: texts.name, width: "minmax(100px, 2fr)", show: (user) => <Foreign text={user.name} /> },
         {
-          name: texts.id,
+          name: texts.name,
+          width: "minmax(100px, 2fr)",
           show: (user) => (
             <>
-              <bdi>{user.id}</bdi> {user.id === me.userId && <span className="muted">({texts.you})</span>}
+              <Foreign text={user.name} /> {user.id === me.userId && <span className="muted">({texts.you})</span>}
             </>
           ),
         },
+        { name: texts.id, show: (user) => <bdi>{user.id}</bdi> },
         { name: texts.role, width: "96px", show: (user) => texts.roles[user.role] },
         {
           name: texts.password,

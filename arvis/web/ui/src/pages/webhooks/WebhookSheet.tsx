@@ -91,7 +91,8 @@ function Actions({
   const drop = async () => {
     const words = texts.removeWhy(reveal(hook.url));
     if (await ask({ title: texts.remove, words, yes: texts.remove, danger: true })) {
-      remove.mutate({ path }, { onSuccess: onRemoved });
+      // The notice that it is gone may come first and take this button away: what follows must not hang on it.
+      remove.mutateAsync({ path }).then(onRemoved, () => {});
     }
   };
   return (

@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Web hooks",
-    about: "Addresses that other programs call; an agent looks at each call, and its answer is posted.",
+    about: "Addresses that other programs call, for an agent to look into.",
     add: "New web hook",
     name: "Name",
     path: "Path",

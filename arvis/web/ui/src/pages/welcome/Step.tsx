@@ -1,5 +1,5 @@
 import { Check } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Button } from "../../parts/button";
 import { texts } from "./texts";
 import styles from "./welcome.module.css";
@@ -15,6 +15,7 @@ export function Step({
   state,
   note,
   onResume,
+  arrives,
   children,
 }: {
   number: number;
@@ -24,11 +25,29 @@ export function Step({
   /** What came of it. */
   note: string;
   onResume: () => void;
+  /** Whether the focus goes to the step as its turn comes. */
+  arrives: boolean;
   children?: ReactNode;
 }) {
+  const place = useRef<HTMLLIElement>(null);
+  const before = useRef(state);
+  useEffect(() => {
+    const began = state === "current" && before.current !== "current";
+    before.current = state;
+    const step = place.current;
+    // A field in it that took the focus by itself keeps it.
+    if (!began || !arrives || step === null || step.contains(document.activeElement)) return;
+    step.focus({ preventScroll: true });
+    step.scrollIntoView({ block: "nearest" });
+  }, [state, arrives]);
   const looks = { done: styles.isDone, current: styles.current, skipped: "", ahead: "" }[state];
   return (
-    <li className={`${styles.step} ${looks}`} aria-current={state === "current" ? "step" : undefined}>
+    <li
+      ref={place}
+      tabIndex={-1}
+      className={`${styles.step} ${looks}`}
+      aria-current={state === "current" ? "step" : undefined}
+    >
       <span className={styles.sign}>
         {state === "done" ? <Check aria-hidden /> : <span aria-hidden>{number}</span>}
         <span className="hidden">{state === "done" ? texts.done : texts.step(number)}</span>

@@ -84,6 +84,8 @@ export default function WelcomePage() {
                   state={state}
                   note={notes[name] ?? texts[name].done}
                   onResume={() => resume(name)}
+                  // Beside an answer that is being read nothing moves.
+                  arrives={name !== "bot" || !held.has("hello")}
                 >
                   {open &&
                     (name === "hello" ? (

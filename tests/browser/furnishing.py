@@ -1,0 +1,72 @@
+"""A daemon in which every page has something to show, and the addresses of all pages."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+from tests.browser.asking import ask, hire
+from tests.browser.daemon import Daemon
+
+_TABLE = Path(__file__).parents[2] / "arvis" / "web" / "ui" / "src" / "pages" / "pages.ts"
+
+#: Every page of the dashboard.
+PAGES = tuple(re.findall(r'^    path: "([^"]+)"', _TABLE.read_text(), re.MULTILINE))
+
+#: One open detail or form of each kind; the names are those of `furnish`.
+DETAILS = (
+    *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/approvals/{wait}"),
+    *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
+    *("/memory/{fact}", "/memory/states", "/skills/{skill}", "/projects/{project}", "/projects/new"),
+    *("/conversations/{conversation}", "/runs/{run}", "/messages/{message}", "/messages/{failed}"),
+    *("/settings/accounts/{account}", "/settings/accounts/new", "/settings/bots/telegram", "/settings/people/{person}"),
+    *("/settings/clients/{client}", "/settings/webhooks/{webhook}", "/settings/variables/{variable}"),
+    *(
+        "/settings/users/all/{user}",
+        "/settings/users/add-user",
+        "/settings/users/keys/{key}",
+        "/settings/users/add-key",
+    ),
+)
+
+
+async def furnish(daemon: Daemon) -> dict[str, str]:
+    """What was made, by name: ids as they stand in addresses."""
+    await hire(daemon, "scribe", tools=["write_file"], prompt="Write down what you are told.")
+    work = asyncio.gather(
+        ask(daemon, "# A list\n\n- one\n- `two`\n\n| a | b |\n|---|---|\n| 1 | 2 |", "hall"),
+        ask(daemon, "demo: fail bad_request\nof the hall", "hall"),
+        ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "milk"}', "scribe"),
+        ask(daemon, "Hello there", "dashboard-agent-scribe"),
+    )
+    place = {"platform": "web", "channelId": "hall"}
+    cron = {"kind": "cron", "agent": "scribe", "name": "Morning", "schedule": "0 8 * * *", "prompt": "Good morning"}
+    hook = {"path": "orders", "name": "Orders", "agent": "scribe", "template": "An order came: {{ body }}"}
+    account = {"name": "spare", "provider": "openai", "model": "small", "apiKey": "none", "status": "disabled"}
+    made = {
+        "schedule": ("POST", "/api/schedules", {**cron, **place}),
+        "webhook": ("POST", "/api/webhooks", {**hook, **place}),
+        "fact": ("POST", "/api/memory", {"agent": "scribe", "content": "The sky is blue"}),
+        "client": ("POST", "/api/clients", {"name": "Ann's shop", "plan": "per_task", "pricePerTaskUsd": 2}),
+        "project": ("POST", "/api/projects", {"title": "Write the handbook", "goal": "Ten pages"}),
+        "key": ("POST", "/api/keys", {"name": "nightly report", "role": "viewer"}),
+        "user": ("POST", "/api/users", {"id": "ann", "name": "Ann", "role": "operator"}),
+        "": ("PUT", "/api/variables/SHOP_URL", {"value": "https://shop.example"}),
+    }
+    answers = await asyncio.gather(*(daemon.api(*request) for request in made.values()))
+    ids = {name: str(answer["id"]) for name, answer in zip(made, answers, strict=True) if name}
+    told, failed, _, _ = await work
+    await daemon.api("POST", "/api/accounts", account)
+    ids |= {"account": "spare", "agent": "scribe", "variable": "SHOP_URL", "job": failed["job"]["id"]}
+    ids |= {"message": told["messageId"], "failed": failed["messageId"]}
+    first = {
+        "wait": ("/api/waits", "id"),
+        "skill": ("/api/skills", "slug"),
+        "conversation": ("/api/conversations", "id"),
+        "run": ("/api/executions", "id"),
+        "person": ("/api/people", "id"),
+    }
+    lists = await asyncio.gather(*(daemon.api("GET", path) for path, _ in first.values()))
+    found = {name: str(rows["items"][0][field]) for (name, (_, field)), rows in zip(first.items(), lists, strict=True)}
+    return ids | found

@@ -1,0 +1,112 @@
+"""Skills: looked at before they count, edited, put to rest, set back and removed."""
+
+from __future__ import annotations
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.asking import until, visitor
+from tests.browser.daemon import Daemon
+
+KNOTS = """---
+slug: knots
+name: Knots <b>bold</b>
+description: Ropes and how to tie them.
+required_tools: [get_time]
+triggers: {keywords: [rope], patterns: ['tie', '(']}
+---
+# Tie it
+
+Ask **first**. <img src=x onerror=alert(1)>
+"""
+
+
+def skill(slug: str) -> str:
+    return KNOTS.replace("slug: knots", f"slug: {slug}")
+
+
+async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/skills")
+    await dashboard.get_by_role("link", name="Bring one in").click()
+    await dashboard.get_by_label("Text").fill("no skill at all")
+    await dashboard.get_by_role("button", name="Look at it first").click()
+    await expect(dashboard.get_by_role("alert")).to_contain_text("front matter")
+    await dashboard.get_by_label("Text").fill(KNOTS)
+    await dashboard.get_by_role("button", name="Look at it first").click()
+    await expect(dashboard.get_by_role("region", name="Warnings")).to_contain_text("the pattern '(' is left out")
+    await expect(dashboard.get_by_role("heading", name="Tie it")).to_be_visible()
+    await expect(dashboard.locator("main img")).to_have_count(0)
+    await daemon.api("GET", "/api/skills/knots", status=404)
+    await dashboard.get_by_role("button", name="Bring it in").click()
+    await expect(dashboard).to_have_url("/skills/knots")
+    row = dashboard.get_by_role("row").filter(has_text="Knots <b>bold</b>")
+    await expect(row).to_contain_text("1 warning")
+    assert (await daemon.api("GET", "/api/skills/knots"))["source"] == "imported"
+
+
+async def test_one_that_would_replace_another_says_so(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/skills/new")
+    await dashboard.get_by_label("Text").fill(skill("web-dev"))
+    await dashboard.get_by_role("button", name="Look at it first").click()
+    await expect(dashboard.get_by_text("There is a skill of this slug already (Arvis).")).to_be_visible()
+    await dashboard.get_by_role("button", name="Change it").click()
+    await expect(dashboard.get_by_label("Text")).to_have_value(skill("web-dev"))
+    assert (await daemon.api("GET", "/api/skills/web-dev"))["source"] == "built_in"
+
+
+async def test_an_address_that_is_private_is_refused_in_the_form(dashboard: Page) -> None:
+    await dashboard.goto("/skills/new")
+    await dashboard.get_by_label("How").select_option("url")
+    await dashboard.get_by_label("Address").fill("http://10.0.0.1/skill.md")
+    await dashboard.get_by_role("button", name="Look at it first").click()
+    await expect(dashboard.get_by_role("alert")).to_contain_text("cannot be fetched")
+    await expect(dashboard.get_by_label("Address")).to_have_value("http://10.0.0.1/skill.md")
+
+
+async def test_a_skill_rests_and_is_used_again(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/skills")
+    switch = dashboard.get_by_role("row").filter(has_text="Reviewing code").get_by_role("checkbox")
+    await expect(switch).to_be_checked()
+    await switch.uncheck()
+    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("Rests")
+    await until(lambda: _used(daemon, "code-review", wanted=False))
+    await switch.check()
+    await expect(dashboard.get_by_role("row").filter(has_text="Reviewing code")).to_contain_text("In use")
+    await until(lambda: _used(daemon, "code-review", wanted=True))
+
+
+async def test_a_text_is_edited_set_back_removed_and_brought_back(dashboard: Page, daemon: Daemon) -> None:
+    await daemon.api("POST", "/api/skills", {"text": skill("ropes")})
+    await dashboard.goto("/skills/ropes")
+    await dashboard.get_by_role("button", name="Edit").click()
+    await dashboard.get_by_label("Text").fill(skill("ropes").replace("Ask **first**", "Ask twice"))
+    await dashboard.get_by_role("button", name="Save").click()
+    await expect(dashboard.get_by_text("Saved.")).to_be_visible()
+    await expect(dashboard.get_by_role("paragraph").filter(has_text="Ask twice")).to_be_visible()
+    assert "Ask twice" in (await daemon.api("GET", "/api/skills/ropes"))["body"]
+    await dashboard.get_by_role("button", name="Back to the text before").click()
+    await expect(dashboard.get_by_text("Ask twice")).to_have_count(0)
+    assert (await daemon.api("GET", "/api/skills/ropes"))["text"].strip() == skill("ropes").strip()
+
+    await dashboard.get_by_role("button", name="Remove").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    await expect(dashboard).to_have_url("/skills")
+    await expect(dashboard.get_by_role("row").filter(has_text="Ropes and how to tie them.")).to_have_count(1)
+    await daemon.api("GET", "/api/skills/ropes", status=404)
+    await dashboard.get_by_role("button", name="Undo").click()
+    await expect(dashboard.get_by_role("row").filter(has_text="Ropes and how to tie them.")).to_have_count(2)
+    assert (await daemon.api("GET", "/api/skills/ropes"))["source"] == "imported"
+
+
+async def test_a_viewer_reads_only(browser: Browser, daemon: Daemon) -> None:
+    async with visitor(browser, daemon, "vera", "viewer") as page:
+        await page.goto("/skills/devops")
+        await expect(page.get_by_role("heading", name="What agents are told")).to_be_visible()
+        await expect(page.get_by_text("In use").first).to_be_visible()
+        await expect(page.get_by_role("main").get_by_role("checkbox")).to_have_count(0)
+        for name in ("Edit", "Remove"):
+            await expect(page.get_by_role("button", name=name)).to_have_count(0)
+        await expect(page.get_by_role("link", name="Bring one in")).to_have_count(0)
+
+
+async def _used(daemon: Daemon, slug: str, *, wanted: bool) -> bool:
+    return (await daemon.api("GET", f"/api/skills/{slug}"))["enabled"] is wanted
