@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
@@ -76,6 +77,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
     def _take_large_frames(self) -> None:
         self.conn.max_message_size = self.config.ws_max_size
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """A refusal before the upgrade is whole, and no error that strangers could write into the log."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)

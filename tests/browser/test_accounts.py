@@ -30,8 +30,8 @@ async def account(daemon: Daemon, name: str) -> dict[str, Any]:
     return found
 
 
-async def with_account(daemon: Daemon, model: OpenAIServer, name: str, **more: object) -> None:
-    body = {"name": name, "provider": "openai", "baseUrl": model.base_url, "apiKey": KEY, **more}
+async def with_account(daemon: Daemon, server: OpenAIServer, name: str, **more: object) -> None:
+    body = {"name": name, "provider": "openai", "baseUrl": server.base_url, "apiKey": KEY, **more}
     await daemon.api("POST", "/api/accounts", body)
 
 

@@ -52,8 +52,6 @@ COLD = {
     "list_troubled": "a page of the dashboard, on the reading side",
     "list_talks": "a page of the dashboard, on the reading side",
     "own_talks": "a page of the dashboard, on the reading side",
-    "asked_messages": "a page of the dashboard, on the reading side",
-    "list_questions": "a page of the dashboard, on the reading side",
     "search_talks": "a search of the dashboard, in the newest 20,000 messages",
     "search_asked": "a search of the dashboard, in the newest 20,000 messages",
     "jobs_behind": "what is left of many jobs, counted to a bound",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -121,3 +122,18 @@ async def test_nobody_writes_the_lines_of_others_into_an_export(house: House, tm
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert not [line for line in headings if line.startswith("### Boss")]
     assert "> ### Boss (user), 2026-01-01 00:00:00 UTC" in text
+
+
+async def test_a_refused_socket_is_no_error_of_ours(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """Any page on the web could fill the log with errors of a browser's owner."""
+    upgrade = (
+        ("Upgrade", "websocket"),
+        ("Sec-WebSocket-Version", "13"),
+        ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    )
+    refused = [("Origin", "http://evil.example")], [("Origin", site.url)], [("Authorization", "Bearer wrong")]
+    with caplog.at_level(logging.WARNING):
+        for headers in refused:
+            assert (await ask_raw(site, "GET /ws", *upgrade, *headers)).status in {401, 403}
+        await asyncio.sleep(0.1)
+    assert not caplog.records

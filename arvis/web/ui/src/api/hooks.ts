@@ -54,6 +54,23 @@ export function useApi<R extends Reading>(route: R, request: Request<R> | null):
   });
 }
 
+/** So many pages of a list are read again at every notice; a reader who has scrolled further gets the first one anew when they come
+ * back to the top. */
+const FRESH_PAGES = 3;
+
+/** Read again what is shown of a topic. */
+export function readAgain(client: QueryClient, topic: string): Promise<void> {
+  return client.invalidateQueries({
+    queryKey: [topic],
+    predicate: (query) => pagesOf(query.state.data) <= FRESH_PAGES,
+  });
+}
+
+function pagesOf(data: unknown): number {
+  const pages = (data as { pages?: unknown[] } | undefined)?.pages;
+  return pages?.length ?? 1;
+}
+
 /** A list that comes page by page. */
 export type Pages<T> = {
   rows: T[];
@@ -62,12 +79,16 @@ export type Pages<T> = {
   /** Whether there is more, and how to get it. */
   more: (() => void) | null;
   retry: () => void;
+  /** Read a long list from its first page on: its reader has come back to the top. */
+  renew?: () => void;
 };
 
 /** All pages of a list that were asked for so far. */
 export function useList<R extends Listing>(route: R, query: Query<R>, path?: Record<string, string>): Pages<Item<R>> {
+  const client = useQueryClient();
+  const queryKey: QueryKey = [topicOf(route), route, { path, query }];
   const found = useInfiniteQuery({
-    queryKey: [topicOf(route), route, { path, query }] as QueryKey,
+    queryKey,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
       call(route, { path, query: { limit: 100, ...query, cursor: pageParam } } as never, { signal }) as Promise<{
@@ -83,6 +104,14 @@ export function useList<R extends Listing>(route: R, query: Query<R>, path?: Rec
     loading: found.isPending || found.isFetchingNextPage,
     more: found.hasNextPage && !found.isFetchingNextPage ? () => void found.fetchNextPage() : null,
     retry: () => void found.refetch(),
+    renew: () => {
+      if (pagesOf(found.data) <= FRESH_PAGES) return;
+      client.setQueryData<typeof found.data>(
+        queryKey,
+        (long) => long && { pages: long.pages.slice(0, 1), pageParams: [undefined] },
+      );
+      void client.invalidateQueries({ queryKey });
+    },
   };
 }
 

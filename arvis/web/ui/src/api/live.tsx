@@ -6,6 +6,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { Connection, type Frame, type Link } from "./connection";
+import { readAgain } from "./hooks";
 import { useMay, useSession } from "./session";
 
 /** The figures of the top bar. */
@@ -79,7 +80,7 @@ export function LiveProvider({ children }: { children: ReactNode }) {
         if (frame.type === "counts") setCounts(frame as unknown as Counts);
         if (frame.type === "changed") {
           const topic = String(frame.topic);
-          for (const one of [topic, ...(ALSO[topic] ?? [])]) void client.invalidateQueries({ queryKey: [one] });
+          for (const one of [topic, ...(ALSO[topic] ?? [])]) void readAgain(client, one);
         }
         for (const hear of listeners.current) hear(frame);
       },

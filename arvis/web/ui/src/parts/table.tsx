@@ -96,7 +96,13 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
           {texts.newRows(hidden)}
         </button>
       )}
-      <div className={styles.scroller} ref={scroller}>
+      <div
+        className={styles.scroller}
+        ref={scroller}
+        onScroll={(event) => {
+          if (event.currentTarget.scrollTop < ROW_PX) pages.renew?.();
+        }}
+      >
         <div
           role="grid"
           aria-label={label}

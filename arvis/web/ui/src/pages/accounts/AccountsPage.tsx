@@ -10,6 +10,7 @@ import { Table } from "../../parts/table";
 import { count } from "../../words/format";
 import { AccountSheet } from "./AccountSheet";
 import { AccountState } from "./AccountState";
+import type { Account } from "./accounts";
 import { NewAccount } from "./NewAccount";
 import { texts } from "./texts";
 
@@ -70,10 +71,13 @@ export default function AccountsPage() {
         columns={[
           { name: texts.name, show: (one) => <Foreign text={one.name} /> },
           { name: texts.provider, show: (one) => titleOf(one.provider) },
-          { name: texts.model, width: "minmax(120px, 1.5fr)", show: (one) => <Foreign text={one.model} /> },
-          { name: texts.state, width: "150px", show: (one) => <AccountState account={one} /> },
-          { name: texts.priority, width: "72px", show: (one) => count(one.priority) },
-          { name: texts.source, width: "120px", show: (one) => texts.sources[one.source] },
+          { name: texts.model, width: "minmax(96px, 1.5fr)", show: (one) => <Foreign text={one.model} /> },
+          { name: texts.state, width: "124px", show: (one) => <AccountState account={one} /> },
+          { name: texts.priority, width: "60px", show: (one) => count(one.priority) },
+          // Beside the detail, which says it as well, there is no room for it.
+          ...(open === null
+            ? [{ name: texts.source, width: "120px", show: (one: Account) => texts.sources[one.source] }]
+            : []),
         ]}
         empty={
           <Empty title={texts.empty} action={add}>

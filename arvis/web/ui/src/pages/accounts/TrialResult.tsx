@@ -9,13 +9,15 @@ export function TrialResult({ trial, free = false }: { trial: Trial; free?: bool
   if (!trial.ok)
     return (
       <div className={styles.trial} role="alert">
-        <Status tone="trouble">{reveal(sentences(capital(trial.error ?? "")))}</Status>
+        <Status tone="trouble">{texts.noAnswer}</Status>
+        <p>{reveal(sentences(capital(trial.error ?? "")))}</p>
         {trial.fix && <p>{reveal(sentences(trial.fix))}</p>}
       </div>
     );
   return (
     <div className={styles.trial} role="status">
-      <Status tone="good">{trialWords(trial, free)}</Status>
+      <Status tone="good">{texts.answers}</Status>
+      <p>{trialWords(trial, free)}</p>
     </div>
   );
 }

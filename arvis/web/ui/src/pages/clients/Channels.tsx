@@ -43,14 +43,14 @@ function Unbind({ client, channel }: { client: string; channel: Channel }) {
   const unbind = useSend("DELETE /api/clients/{client}/channels");
   const bind = useSend("PUT /api/clients/{client}/channels", { done: texts.bound });
   const back = { words: texts.back, act: () => bind.mutate({ path: { client }, body: channel }) };
+  // The notice that it is gone may come first and take this button away: what follows must not hang on it.
+  const drop = () =>
+    unbind.mutateAsync({ path: { client }, query: channel }).then(
+      () => tell(texts.unbound, back),
+      () => {},
+    );
   return (
-    <IconButton
-      label={texts.unbind(reveal(channel.channel))}
-      busy={unbind.isPending}
-      onClick={() =>
-        unbind.mutate({ path: { client }, query: channel }, { onSuccess: () => tell(texts.unbound, back) })
-      }
-    >
+    <IconButton label={texts.unbind(reveal(channel.channel))} busy={unbind.isPending} onClick={() => void drop()}>
       <X aria-hidden />
     </IconButton>
   );

@@ -51,15 +51,14 @@ function Approve() {
   const [code, setCode] = useState("");
   const { tell } = useToast();
   const approve = useSend("POST /api/pairings/approve", { quiet: true });
+  // The notice may come before the answer and take this form away: what follows must not hang on it.
   const send = () =>
-    approve.mutate(
-      { body: { code: code.trim() } },
-      {
-        onSuccess: (person) => {
-          setCode("");
-          tell(texts.letIn(reveal(person.name) || texts.unnamed));
-        },
+    approve.mutateAsync({ body: { code: code.trim() } }).then(
+      (person) => {
+        setCode("");
+        tell(texts.letIn(reveal(person.name) || texts.unnamed));
       },
+      () => {},
     );
   return (
     <form
@@ -67,7 +66,7 @@ function Approve() {
       aria-label={texts.approve}
       onSubmit={(event) => {
         event.preventDefault();
-        send();
+        void send();
       }}
     >
       <input

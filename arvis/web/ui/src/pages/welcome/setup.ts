@@ -34,8 +34,8 @@ export function useSetup() {
     setup,
     isDone,
     isSkipped,
-    /** The step to be done now; `null`: none is left. */
-    current: STEPS.find((name) => !isDone(name) && !isSkipped(name)) ?? null,
+    /** The step to be done now; `null`: none is left, or nobody knows yet. */
+    current: setup.data === undefined ? null : (STEPS.find((name) => !isDone(name) && !isSkipped(name)) ?? null),
     skip: (name: StepName) => keep([...skipped, name]),
     resume: (name: StepName) => keep(skipped.filter((one) => one !== name)),
     /** Something was done: ask anew how far it is. */
