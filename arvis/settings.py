@@ -78,6 +78,7 @@ class SettingsDesk:
         self._bus = bus
         self._clock = clock
         self._environ = environ
+        self._learning = asyncio.Lock()
         self._problems: Mapping[str, str] = {}
 
     @property
@@ -100,6 +101,10 @@ class SettingsDesk:
 
     async def learn(self) -> None:
         """Let act at once what does. Raises `StoreError`."""
+        async with self._learning:  # who read last is who says how it is
+            await self._learn()
+
+    async def _learn(self) -> None:
         changes = await self._store.read(_stored)
         sifted = await asyncio.to_thread(self._sifted, changes)
         live = [setting.key for setting in settings_with(self._given, {}) if setting.at_once]

@@ -94,7 +94,20 @@ async def open_base(
             backups = BackupKeeper(database=database_of(config), every=config.backup.every, clock=clock)
             skills = SkillShelf(store=store, clock=clock, folder=folder.path / "skills")
             yield Base(
-                config, folder, clock, new_id, bus, store, insights, bridge, backups, disk, box, accounts, skills, settings
+                config,
+                folder,
+                clock,
+                new_id,
+                bus,
+                store,
+                insights,
+                bridge,
+                backups,
+                disk,
+                box,
+                accounts,
+                skills,
+                settings,
             )
 
 

@@ -78,9 +78,7 @@ class Assembly:
         self._around = around
         self.connector = around.connector
         self.board = StatusBoard()
-        self.metrics = Metrics(
-            sockets=lambda: self.connector.sockets, insights=around.insights, clock=around.clock
-        )
+        self.metrics = Metrics(sockets=lambda: self.connector.sockets, insights=around.insights, clock=around.clock)
         self.sessions = Sessions(
             store=around.store,
             clock=around.clock,

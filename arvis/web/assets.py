@@ -38,7 +38,19 @@ _FOREVER = "public, max-age=31536000, immutable"
 
 #: First parts of the page's own addresses. Each is served the page, whatever follows.
 ADDRESSES = frozenset(
-    {"chat", "now", "queue", "schedules", "approvals", "agents", "memory", "skills", "projects", "conversations", "runs"}
+    {
+        "chat",
+        "now",
+        "queue",
+        "schedules",
+        "approvals",
+        "agents",
+        "memory",
+        "skills",
+        "projects",
+        "conversations",
+        "runs",
+    }
     | {"usage", "settings", "messages", "welcome", "workflows"}
 )
 

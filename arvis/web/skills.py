@@ -140,11 +140,11 @@ class SkillRoutes:
         if not isinstance(replace, bool):
             raise unusable("replace", "must be true or false")
         by = await self._by(call)
-        match _given(fields):
-            case str(text), _:
-                skill = await self._importer.from_text(text, by=by, replace=replace)
-            case _, url:
-                skill = await self._importer.from_address(url or "", by=by, replace=replace, seen=seen)
+        text, url = _given(fields)
+        if text is not None:
+            skill = await self._importer.from_text(text, by=by, replace=replace)
+        else:
+            skill = await self._importer.from_address(url or "", by=by, replace=replace, seen=seen)
         return await self._shown(skill.slug, 201)
 
     async def _try(self, call: Call) -> Response:

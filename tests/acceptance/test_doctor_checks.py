@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -87,34 +87,6 @@ def test_a_variable_that_is_not_set_hides_no_other_mistake(tmp_path: Path) -> No
 def test_settings_without_effect(tmp_path: Path) -> None:
     found = Patient(tmp_path, "language: de\n").examined()["settings"]
     assert (found.status, found.why.split(":")[0]) == ("warn", "language")
-
-
-@pytest.mark.parametrize(
-    ("stored", "environ", "status", "words"),
-    [
-        ('{"queue.workers": 3, "budgets.daily_usd": 9}', {}, "ok", "queue.workers, budgets.daily_usd"),
-        ('{"queue.workers": 3}', {"ARVIS__QUEUE__WORKERS": "4"}, "ok", "The environment fixes queue.workers."),
-        ('{"queue.workers": 1, "budgets.daily_usd": 9}', {}, "warn", "`queue.workers`: "),
-        ('{"no.such": 1}', {}, "warn", "`no.such`: "),
-    ],
-)
-def test_what_was_set_in_the_dashboard(
-    patient: Patient, stored: str, environ: Mapping[str, str], status: str, words: str
-) -> None:
-    assert "stored_settings" not in patient.examined()
-    patient.write(lambda tx: tx.settings.put("config.changes", stored, 1))
-    found = patient.examined(environ)["stored_settings"]
-    assert found.status == status
-    assert words in f"{found.what} {found.why}"
-
-
-def test_what_was_set_in_the_dashboard_counts_for_the_other_checks(patient: Patient) -> None:
-    (patient.data / "logs").mkdir()
-    with (patient.data / "logs" / "arvis-2026-01-01.log").open("wb") as log:
-        log.truncate(1_200 * MEGABYTE)
-    assert "for 14 days" in patient.examined()["logs"].why
-    patient.write(lambda tx: tx.settings.put("config.changes", '{"retention.logs_days": 90}', 1))
-    assert "for 90 days" in patient.examined()["logs"].why
 
 
 def test_platforms_that_are_not_there(tmp_path: Path) -> None:

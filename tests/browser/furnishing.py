@@ -36,7 +36,7 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     await hire(daemon, "scribe", tools=["write_file"], prompt="Write down what you are told.")
     work = asyncio.gather(
         ask(daemon, "# A list\n\n- one\n- `two`\n\n| a | b |\n|---|---|\n| 1 | 2 |", "hall"),
-        ask(daemon, "demo: fail bad_request\nof the hall", "hall"),
+        ask(daemon, "demo: fail bad_request\nof the cellar", "cellar"),
         ask(daemon, 'demo: tool write_file {"path": "a.txt", "content": "milk"}', "scribe"),
         ask(daemon, "Hello there", "dashboard-agent-scribe"),
     )

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 SIZE = ViewportSize(width=1280, height=800)
 
-AGENTS = [
+AGENTS: list[dict[str, object]] = [
     {
         "slug": "support",
         "name": "Support",

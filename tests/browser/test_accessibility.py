@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, Request, expect
+from playwright.async_api import Browser, Page, Request, ViewportSize, expect
 
 from hatch_build import Dashboard
 from tests.browser.conftest import PHONE
@@ -17,7 +17,7 @@ from tests.browser.watching import Watch
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "arvis" / "web" / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-DESK = {"width": 1280, "height": 800}
+DESK: ViewportSize = {"width": 1280, "height": 800}
 
 #: What axe is asked: everything that it takes for serious or critical.
 RUN = """async rules => {
@@ -175,7 +175,7 @@ async def test_palette_and_help_open_and_close_by_keys(dashboard: Page) -> None:
 
 async def test_rows_are_walked_and_opened_by_keys(dashboard: Page, ids: dict[str, str]) -> None:
     await dashboard.goto("/queue?status=failed")
-    row = dashboard.get_by_role("row", name="of the hall")
+    row = dashboard.get_by_role("row", name="of the cellar")
     await row.focus()
     await dashboard.keyboard.press("Enter")
     await expect(dashboard).to_have_url(f"/queue/{ids['job']}?status=failed")

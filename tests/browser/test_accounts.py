@@ -128,7 +128,7 @@ async def test_a_refusal_is_told_until_the_account_answers_again(
 ) -> None:
     await with_account(daemon, model, "tired", model="tired-model", priority=0)
     await daemon.api("POST", "/api/agents", {"slug": "worn", "name": "Worn", "model": "openai/tired-model"})
-    model.script.extend(Failure(429, "insufficient_quota") for _ in range(3))
+    model.script.extend(Failure(401, "invalid_api_key") for _ in range(9))
     await dashboard.goto("/settings/accounts/tired")
     await daemon.api("POST", "/api/message", {"content": "hello", "channelId": "dashboard-agent-worn"})
 

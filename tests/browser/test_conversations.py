@@ -192,7 +192,8 @@ async def test_a_phone_shows_cards_and_a_conversation_on_the_whole_screen(phone:
     assert await phone.evaluate("document.scrollingElement.scrollWidth") <= 390
     await phone.goto(f"/conversations/{LONG}")
     await expect(log_of(phone).get_by_text(f"assistant {TURNS} says so")).to_be_visible()
-    assert await phone.evaluate("document.scrollingElement.scrollWidth") <= 390
+    sheet = phone.get_by_role("region", name="user 1 says")
+    assert await sheet.evaluate("sheet => sheet.scrollWidth") <= 390
 
 
 async def test_viewers_read_and_change_nothing(browser: Browser, daemon: Daemon) -> None:

@@ -28,6 +28,7 @@ class GivenBrowsing:
 
     all_jobs: dict[str, Job]
     all_waits: dict[str, Wait]
+    stored: list[StoredMessage]
     asked: list[Mapping[str, Any]]
 
     async def queue(self, which: JobFilter, *, limit: int, cursor: str | None) -> Page[QueueItem]:
@@ -57,7 +58,7 @@ class GivenBrowsing:
     async def talk_messages(
         self, conversation_id: str, *, own: Person | None, limit: int, cursor: str | None
     ) -> Page[ShownMessage]:
-        return Page([], None)
+        return Page([ShownMessage(message, message.status, "helper") for message in self.stored], None)
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
         return []

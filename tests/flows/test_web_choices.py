@@ -61,6 +61,7 @@ async def test_providers_plugins_and_graphs_have_words(site: Site) -> None:
     assert providers["anthropic"]["key"] == "required"
     assert (providers["custom"]["baseUrl"], providers["custom"]["key"]) == ("required", "optional")
     assert {"demo", "ollama", "openai", "openrouter", "google", "claude_cli"} <= set(providers)
+    assert list(providers)[:3] == ["demo", "anthropic", "openai"], "those that most people use come first"
     plugins = await listed(site, "/api/plugins")
     assert {"time", "workspace", "helpers", "environment", "active_agents"} <= set(plugins)
     graphs = await listed(site, "/api/graphs")

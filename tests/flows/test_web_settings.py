@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -195,6 +196,28 @@ async def test_no_secret_is_shown(tmp_path: Path) -> None:
         found = {each.setting.key: each.value for each in (await desk.overview()).shown}
     assert CANARY not in str(found)
     assert (found["web.password"], found["speech.api_key"], found["database"]) == ("set", "set", "postgresql")
+
+
+async def test_of_two_who_learn_at_once_the_later_one_counts(tmp_path: Path) -> None:
+    async with a_desk(tmp_path) as desk:
+        reading, go_on = threading.Event(), threading.Event()
+
+        def environ() -> Mapping[str, str]:
+            if not reading.is_set():
+                reading.set()
+                go_on.wait(5)
+            return {}
+
+        desk._environ = environ
+        await desk._store.write(lambda tx: tx.settings.put(KEY, '{"budgets.daily_usd": 9}', 1))
+        first = asyncio.create_task(desk.learn())
+        await asyncio.to_thread(reading.wait, 5)
+        await desk._store.write(lambda tx: tx.settings.put(KEY, '{"budgets.daily_usd": 7}', 2))
+        second = asyncio.create_task(desk.learn())
+        await asyncio.wait({second}, timeout=0.3)
+        go_on.set()
+        await asyncio.gather(first, second)
+        assert desk.current().budgets.daily_usd == 7
 
 
 async def test_a_process_that_only_serves_the_page_learns_at_once(tmp_path: Path) -> None:

@@ -84,6 +84,18 @@ async def test_an_account_is_tried_before_it_is_kept(site: Site, vendor: Vendor,
     assert CANARY not in site.redact(f"at {CANARY}."), "the log hides it"
 
 
+async def test_a_kept_account_tells_what_a_word_of_it_costs(site: Site, vendor: Vendor) -> None:
+    account = {"name": "paid", "provider": "openai", "apiKey": CANARY, "model": "gpt-4o"}
+    await site.call("POST", "/api/accounts", json=account)
+    trial = (await site.call("POST", "/api/accounts/paid/test")).json()
+    assert (trial["ok"], trial["provider"], trial["kind"]) == (True, "openai", None)
+    assert trial["costUsd"] == pytest.approx((1_000 * 2.5 + 100 * 10) / 1_000_000)
+    vendor.kind = ProviderErrorKind.AUTH
+    trial = (await site.call("POST", "/api/accounts/paid/test")).json()
+    assert (trial["ok"], trial["provider"], trial["kind"], trial["costUsd"]) == (False, None, "auth", None)
+    assert "give the right one" in trial["fix"]
+
+
 @pytest.mark.parametrize("kind", ["auth", "quota", "overloaded"])
 async def test_a_trial_that_fails_says_why_and_what_to_do(site: Site, vendor: Vendor, kind: str) -> None:
     vendor.kind = ProviderErrorKind(kind)

@@ -104,10 +104,10 @@ function TopBar({ onSearch }: { onSearch: () => void }) {
   const Sign = { auto: SunMoon, light: Sun, dark: Moon }[theme];
   return (
     <header className={styles.top}>
-      <button type="button" className={styles.search} aria-label={texts.search} onClick={onSearch}>
+      <button type="button" className={styles.search} onClick={onSearch}>
         <Command aria-hidden />
         <span>{texts.search}</span>
-        <kbd>⌘K</kbd>
+        <kbd aria-hidden>⌘K</kbd>
       </button>
       <Counters />
       <IconButton label={texts.theme[theme]} onClick={next}>

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const KINDS = Object.entries(texts.kinds) as [Kind, string][];
 const SCRIPT = `{
   "type": "script",
-  "url": "https://example.com/price.json",
+  "url": "",
   "template": "It costs {{data.usd}} $"
 }`;
 

@@ -72,7 +72,8 @@ export const texts = words({
     cycles: "Steps at a time",
     cyclesHint: "How often it may go on by itself, 1 to 10.",
     script: "Script, as JSON",
-    scriptHint: "url, template, and perhaps condition, notify, cooldown: docs/15-schedules.md.",
+    scriptHint:
+      "The url of a JSON document, a template, and perhaps condition, notify, cooldown: docs/15-schedules.md.",
     scriptWrong: (why: string) => `This is no JSON: ${why}`,
     more: "More settings",
     save: "Save",
