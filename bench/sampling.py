@@ -20,7 +20,14 @@ INTERVAL = 0.0002
 #: Modules that run what others bring: whose time it is says the next one on the stack.
 CARRIERS = frozenset(
     [
-        *("arvis.app.daemon", "arvis.app.roles", "arvis.bridge", "arvis.bus", "arvis.graph.context"),
+        *(
+            "arvis.queue.noticed",
+            "arvis.app.daemon",
+            "arvis.app.roles",
+            "arvis.bridge",
+            "arvis.bus",
+            "arvis.graph.context",
+        ),
         *("arvis.graph.engine", "arvis.process.roles", "arvis.queue.queue", "arvis.queue.slots", "arvis.store.scripts"),
         *("arvis.store.session", "arvis.store.sqlite", "arvis.store.sqlite_session", "arvis.store.submissions"),
         *("arvis.store.transaction", "arvis.store.writer", "arvis.web.errors"),
