@@ -96,10 +96,10 @@ async def test_where_somebody_types_letters_are_letters(dashboard: Page) -> None
     await expect(dashboard).to_have_url("/queue")
 
 
-async def test_who_may_only_chat_sees_nothing_else(browser: Browser, daemon: Daemon) -> None:
+async def test_who_may_only_chat_sees_their_own_and_nothing_else(browser: Browser, daemon: Daemon) -> None:
     page, watch = await guest(browser, daemon, "chat")
     links = page.get_by_role("navigation", name="Pages").first.get_by_role("link")
-    await expect(links).to_have_text(["Arvis", "Chat"])
+    await expect(links).to_have_text(["Arvis", "Chat", "Memory"])
     await page.goto("/queue")
     await expect(page.get_by_text("There is no such page.")).to_be_visible()
     await page.context.close()
