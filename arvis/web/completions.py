@@ -7,16 +7,15 @@ answered, also where the client is gone; the answer then stands in the conversat
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import Response
 
 from arvis.domain.agents import Agent
-from arvis.domain.errors import NotFound, TooMany
+from arvis.domain.errors import NotFound
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
@@ -35,6 +34,7 @@ from arvis.web.gate import Gate
 from arvis.web.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.patience import Patience
 from arvis.web.schemas import LABEL
+from arvis.web.seats import Seats
 from arvis.web.statuses import StatusBoard
 
 #: Requests that may wait at once, of all and of one key.
@@ -70,7 +70,7 @@ class CompletionRoutes:
         self._answering = Answering(insights=around.insights, clock=around.clock, patience=around.patience)
         limit = around.intake.body_limit
         self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
-        self._running: Counter[str] = Counter()
+        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         chat = "Ask an agent the way OpenAI's clients do, whole or as a stream; docs/24-openai-compatible.md"
@@ -124,7 +124,7 @@ class CompletionRoutes:
         address = _address(call.identity, agent, asked.conversation)
         draft = await self._draft(call, asked, address)
         with ExitStack() as held:
-            held.enter_context(self._place(call.identity.user_id))
+            held.enter_context(self._seats.taken(call.identity.user_id))
             heard = Overheard(address=address)
             if asked.stream:
                 held.enter_context(heard.listening(self._around.bus))
@@ -168,19 +168,6 @@ class CompletionRoutes:
                 code="model_not_found",
             )
         return found
-
-    @contextmanager
-    def _place(self, user_id: str) -> Iterator[None]:
-        """One of the places of this key, so that nobody takes those of all others."""
-        if self._running.total() >= _MOST or self._running[user_id] >= _MOST_OF_ONE:
-            raise TooMany("Too many requests of this kind are waiting.", fix="Wait until one of them is answered.")
-        self._running[user_id] += 1
-        try:
-            yield
-        finally:
-            self._running[user_id] -= 1
-            if not self._running[user_id]:
-                del self._running[user_id]
 
 
 def _address(identity: Identity, agent: Agent, conversation: str | None) -> Address:

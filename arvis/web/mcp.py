@@ -9,21 +9,19 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from starlette.responses import Response
 from starlette.types import Message, Scope
 
-from arvis.domain.errors import TooMany
 from arvis.web.bodies import SMALL, BodyLimit, Fields, read_json
 from arvis.web.endpoints import Call, Endpoint
 from arvis.web.errors import Failure
 from arvis.web.identity import ANYONE, Identity
 from arvis.web.mcp_tools import HouseTools
 from arvis.web.schemas import Schema
+from arvis.web.seats import Seats
 
 #: Where a request carries its recognised credential to the tools.
 IDENTITY = "arvis.identity"
@@ -66,7 +64,7 @@ class McpRoutes:
         self._limit = BodyLimit(size=6 * message_bytes + SMALL.size, marks=message_bytes + SMALL.marks)
         self._serving: McpServing | None = None
         self._loading = asyncio.Lock()
-        self._running: Counter[str] = Counter()
+        self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
 
     def endpoints(self) -> list[Endpoint]:
         summary = "The Model Context Protocol (streamable HTTP, without sessions)"
@@ -88,25 +86,12 @@ class McpRoutes:
         serving = await self._opened()
         if serving is None:
             return _MISSING.to_response()
-        with self._place(call.identity.user_id):
+        with self._seats.taken(call.identity.user_id):
             answer = await serving.answer(_scope(call.request.scope, call.identity, len(body)), body)
         if answer.status_code >= _FIRST_REFUSAL and (fields.raw("id") is None or not answer.body):
             # No message that could be answered, so the refusal has the form of this port and not of the protocol.
             return _NO_MESSAGE.to_response()
         return answer
-
-    @contextmanager
-    def _place(self, user_id: str) -> Iterator[None]:
-        """One of the places of this key, so that nobody takes those of all others."""
-        if self._running.total() >= _MOST or self._running[user_id] >= _MOST_OF_ONE:
-            raise TooMany("Too many requests of this kind are running.", fix="Wait until one of them is answered.")
-        self._running[user_id] += 1
-        try:
-            yield
-        finally:
-            self._running[user_id] -= 1
-            if not self._running[user_id]:
-                del self._running[user_id]
 
     async def _opened(self) -> McpServing | None:
         async with self._loading:

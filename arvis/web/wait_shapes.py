@@ -6,28 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.agents import rounds
-from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.messages import Address
 from arvis.domain.tools import Risk
 from arvis.ports.browsing import WaitView
 from arvis.ports.operations import WaitRights
-from arvis.web.schemas import ANYTHING, BOOLEAN, STRING, TIME, Schema, array, one_of, optional, record
+from arvis.web.schemas import BOOLEAN, STRING, Schema, array, one_of, optional, record
+from arvis.web.schemas import WAIT as OPEN_WAIT
 from arvis.web.views import Json, wait_view
 
 _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
 WAIT: Schema = record(
     {
-        "id": STRING,
-        "executionId": STRING,
-        "kind": one_of(PERSONAL_WAITS),
-        "prompt": STRING,
-        "choices": array(STRING),
-        "askedAt": TIME,
-        "expiresAt": optional(TIME),
-        "answer": ANYTHING,
-        "answeredBy": optional(STRING),
-        "answeredAt": optional(TIME),
+        **OPEN_WAIT["properties"],
         "answeredByName": optional(STRING),
         "agent": {**optional(STRING), "description": "The slug of who asks."},
         "person": {**optional(STRING), "description": "For whom the agent works."},
