@@ -10,8 +10,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from aiohttp import web
 from playwright.async_api import Page, ViewportSize, async_playwright
 
+from arvis.testing.openai_server import Failure, ReceivedRequest, Reply, openai_server
 from hatch_build import Dashboard
 from tests.browser.daemon import Daemon
 from tests.parts import require
@@ -30,25 +32,54 @@ AGENTS: list[dict[str, object]] = [
     {"slug": "writer", "name": "Writer", "description": "Drafts the weekly letter"},
     {"slug": "analyst", "name": "Analyst", "description": "Counts, compares and explains", "tools": ["calculate"]},
 ]
-ANSWER = (
-    "You can return it within **30 days**. What I need from you:\\n\\n"
-    "1. the number of the order\\n2. whether the box was opened\\n\\n"
-    "| Way | Takes |\\n|---|---|\\n| Parcel shop | 3 days |\\n| Courier | next day |\\n\\n"
-    "```\\nreturn --order 1042 --reason size\\n```"
-)
+RETURNS = """You can return them within **30 days**. What I need from you:
+
+1. the number of the order
+2. whether the box was opened
+
+| Way | Takes |
+|---|---|
+| Parcel shop | 3 days |
+| Courier | next day |
+
+If you have the label at hand, this starts it:
+
+```
+return --order 1042 --reason size
+```
+"""
 
 
-async def _fill(daemon: Daemon) -> None:
+class Shop:
+    """Answers as a model would that knows the handbook; one order cannot be found."""
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        asked = str(received.document["messages"][-1]["content"])
+        if "1007" in asked:
+            return await Failure(400, message="the order number was not understood").answer(received)
+        text = RETURNS if "back" in asked else "It left our house yesterday and arrives tomorrow before noon."
+        return await Reply((text,), usage=(1_840, 96), delay=0.2).answer(received)
+
+
+async def _fill(daemon: Daemon, model: str) -> None:
+    account = {
+        "name": "main",
+        "provider": "openai",
+        "model": "gpt-4o-mini",
+        "apiKey": "sk-shown-nowhere",
+        "baseUrl": model,
+    }
+    await daemon.api("POST", "/api/accounts", account)
     for agent in AGENTS:
         await daemon.api("POST", "/api/agents", {"prompt": "You help a small shop.", **agent})
     for number in range(24):
         user = f"guest{number % 6}"
-        text = "demo: fail bad_request" if number % 11 == 7 else f"Where is order {1000 + number}?"
-        body = {"content": text, "userId": user, "userName": user.title(), "channelId": f"web-{user}"}
-        await daemon.api("POST", "/api/message", body)
-    asked = {"content": f"Can I send the shoes back?\ndemo: say {ANSWER}", "channelId": "dashboard-agent-support"}
+        body = {"content": f"Where is order {1000 + number}?", "userId": user, "userName": user.title()}
+        sent = await daemon.api("POST", "/api/message", {**body, "channelId": f"web-{user}"})
+        await daemon.api("GET", f"/api/messages/{sent['messageId']}/wait?timeout=30")
+    asked = {"content": "Can I send the shoes back? They are too small.", "channelId": "dashboard-agent-support"}
     message = (await daemon.api("POST", "/api/message", asked))["messageId"]
-    await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
+    await daemon.api("GET", f"/api/messages/{message}/wait?timeout=30")
     await daemon.api(
         "POST", "/api/projects", {"title": "Handbook, second edition", "goal": "Forty pages", "agent": "writer"}
     )
@@ -64,28 +95,33 @@ async def _take(page: Page, name: str, path: str) -> None:
 async def main() -> None:
     Dashboard(ROOT).bring_up_to_date()
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        daemon = Daemon(Path(folder))
-        await daemon.start()
-        try:
-            await _fill(daemon)
-            failed = (await daemon.api("GET", "/api/jobs?status=failed"))["items"]
-            answered = (await daemon.api("GET", "/api/messages?status=answered"))["items"]
-            async with async_playwright() as playwright:
-                browser = await playwright.chromium.launch(
-                    executable_path=require("chromium"), args=["--no-sandbox"] if os.geteuid() == 0 else []
-                )
-                context = await browser.new_context(base_url=daemon.address, viewport=SIZE)
-                await context.add_cookies([await daemon.cookie()])
-                page = await context.new_page()
-                await _take(page, "chat", "/chat/support")
-                await _take(page, "now", "/now")
-                await _take(page, "queue", f"/queue/{failed[0]['id']}?status=failed")
-                await _take(page, "message", f"/messages/{answered[0]['id']}")
-                await _take(page, "agents", "/agents/support")
-                await browser.close()
-        finally:
-            await daemon.close()
+    async with openai_server(default=Shop()) as model:
+        with tempfile.TemporaryDirectory() as folder:
+            daemon = Daemon(Path(folder))
+            await daemon.start()
+            try:
+                await _fill(daemon, model.base_url)
+                await _pictures(daemon)
+            finally:
+                await daemon.close()
+
+
+async def _pictures(daemon: Daemon) -> None:
+    failed = (await daemon.api("GET", "/api/jobs?status=failed"))["items"]
+    answered = (await daemon.api("GET", "/api/messages?status=answered"))["items"]
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=require("chromium"), args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
+        context = await browser.new_context(base_url=daemon.address, viewport=SIZE)
+        await context.add_cookies([await daemon.cookie()])
+        page = await context.new_page()
+        await _take(page, "chat", "/chat/support")
+        await _take(page, "now", "/now")
+        await _take(page, "queue", f"/queue/{failed[0]['id']}?status=failed")
+        await _take(page, "message", f"/messages/{answered[0]['id']}")
+        await _take(page, "agents", "/agents/support")
+        await browser.close()
 
 
 if __name__ == "__main__":
