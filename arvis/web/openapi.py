@@ -175,10 +175,16 @@ def _errors(endpoint: Endpoint, components: Components) -> dict[str, Any]:
         str(status): {
             "description": f"Refused: {HTTPStatus(status).phrase.lower()}",
             **({"headers": _headers(*_HEADERS_OF[status])} if status in _HEADERS_OF else {}),
-            "content": {"application/json": {"schema": components.share(form)}},
+            "content": {"application/json": {"schema": _either(status, form, components)}},
         }
         for status in sorted({*possible, *endpoint.refusals})
     }
+
+
+def _either(status: int, form: Schema, components: Components) -> Schema:
+    """The guards refuse strange hosts and sites before a route is looked for, and so in the form of the house."""
+    own = components.share(form)
+    return own if form is ERROR or status != HTTPStatus.FORBIDDEN else {"anyOf": [own, components.share(ERROR)]}
 
 
 def _headers(*names: str) -> dict[str, Any]:
