@@ -140,7 +140,7 @@ async def test_who_may_only_chat_talks_and_sees_their_past(browser: Browser, dae
     page, watch = await guest(browser, daemon, "chat")
     await connected(page)
     pages = page.get_by_role("navigation", name="Pages").first.get_by_role("link")
-    await expect(pages).to_have_text(["Arvis", "Chat"])
+    await expect(pages).to_have_text(["Arvis", "Chat", "Memory"])
     await page.get_by_role("navigation", name="Agents").get_by_role("link", name=slug, exact=True).click()
     await say(page, "demo: say for a guest")
     await expect(answers(page)).to_have_text(["for a guest"])
