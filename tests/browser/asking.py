@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page
 from tests.browser.daemon import Daemon
 from tests.browser.watching import Watch
 
-_PATIENCE = 10.0
+_PATIENCE = 30
 
 
 async def say(daemon: Daemon, text: str, channel: str, **more: object) -> str:
