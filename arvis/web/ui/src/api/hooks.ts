@@ -11,7 +11,7 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import { useRef } from "react";
+import { useCallback, useRef } from "react";
 import { useToast } from "../parts/toast";
 import { ApiError, call, randomId } from "./client";
 import { WHO } from "./session";
@@ -115,16 +115,20 @@ export function useList<R extends Listing>(route: R, query: Query<R>, path?: Rec
   };
 }
 
+/** What follows a write. */
+type Then<T> = { onSuccess?: (answer: T) => void; onError?: (error: ApiError) => void; onSettled?: () => void };
+
 /** A write. A refusal is shown as a toast unless `quiet`; afterwards what belongs to the same topic is read again. */
 export function useSend<R extends Writing>(route: R, options: { quiet?: boolean; done?: string } = {}) {
   const client = useQueryClient();
   const { tell, fail } = useToast();
-  const key = useRef<{ request: unknown; key: string }>({ request: null, key: "" });
-  return useMutation<Answer<R>, ApiError, Request<R>>({
+  const keys = useRef(new WeakMap<object, string>());
+  const mutation = useMutation<Answer<R>, ApiError, Request<R>>({
     mutationFn: (request) => {
       // The library's own tries of one call hand over the same object: they must not count as two writes.
-      if (key.current.request !== request) key.current = { request, key: randomId() };
-      return call(route, request, { key: key.current.key });
+      const key = keys.current.get(request) ?? randomId();
+      keys.current.set(request, key);
+      return call(route, request, { key });
     },
     onSuccess: () => {
       if (options.done !== undefined) tell(options.done);
@@ -134,4 +138,15 @@ export function useSend<R extends Writing>(route: R, options: { quiet?: boolean;
     },
     onSettled: () => client.invalidateQueries({ queryKey: [topicOf(route)] }),
   });
+  // The library calls back only while the component stands, and a notice of the socket may take it away before the answer is here.
+  const { mutateAsync } = mutation;
+  const mutate = useCallback(
+    (request: Request<R>, then: Then<Answer<R>> = {}) => {
+      void mutateAsync(request)
+        .then(then.onSuccess, then.onError ?? (() => {}))
+        .finally(then.onSettled);
+    },
+    [mutateAsync],
+  );
+  return { ...mutation, mutate };
 }

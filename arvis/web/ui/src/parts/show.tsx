@@ -23,7 +23,7 @@ export function Time({ at }: { at: number | null | undefined }) {
 }
 
 export function Money({ usd }: { usd: number | null | undefined }) {
-  return usd === null || usd === undefined ? <span className="muted">–</span> : <>{money(usd)}</>;
+  return usd === null || usd === undefined ? <span className="muted">–</span> : money(usd);
 }
 
 /** A text that people or models wrote: its invisible characters are shown, and it cannot turn its neighbours round. */

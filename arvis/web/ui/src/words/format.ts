@@ -28,8 +28,11 @@ const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
 /** `12,345`. */
 export const count = (value: number): string => counting.format(value);
 
-/** `$0.42`; small sums keep the digits that say something: `$0.0031`. */
+const LEAST_USD = 0.0001;
+
+/** `$0.42`; small sums keep the digits that say something: `$0.0031`, `< $0.0001`. */
 export function money(usd: number): string {
+  if (usd > 0 && usd < LEAST_USD) return `< ${money(LEAST_USD)}`;
   const digits = usd !== 0 && Math.abs(usd) < 0.1 ? 4 : 2;
   return new Intl.NumberFormat(language, {
     style: "currency",

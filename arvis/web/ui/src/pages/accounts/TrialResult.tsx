@@ -24,11 +24,8 @@ export function TrialResult({ trial, free = false }: { trial: Trial; free?: bool
 
 /** One line of a trial that went well. `free`: this vendor takes nothing. */
 export function trialWords(trial: Trial, free: boolean): string {
-  const cost = free ? texts.free : trial.costUsd === null ? texts.costUnknown : texts.cost(hello(trial.costUsd));
+  const cost = free ? texts.free : trial.costUsd === null ? texts.costUnknown : texts.cost(money(trial.costUsd));
   return `${texts.answered(reveal(trial.model), duration(trial.durationMs))} ${cost}`;
 }
-
-/** Four digits would make nothing of most. */
-const hello = (usd: number): string => (usd > 0 && usd < 0.0001 ? `< ${money(0.0001)}` : money(usd));
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
