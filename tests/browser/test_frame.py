@@ -34,6 +34,19 @@ async def test_the_palette_goes_to_a_page(dashboard: Page) -> None:
     await expect(dashboard).to_have_url("/queue")
 
 
+async def test_the_palette_finds_a_conversation_by_its_words(dashboard: Page, daemon: Daemon) -> None:
+    said = {"content": "the purple umbrella", "channelId": "web-finder", "userId": "finder"}
+    message = (await daemon.api("POST", "/api/message", said))["messageId"]
+    await daemon.api("GET", f"/api/messages/{message}/wait?timeout=10")
+    (talk,) = (await daemon.api("GET", "/api/conversations?q=umbrella"))["items"]
+    await dashboard.goto("/now")
+    await expect(dashboard.get_by_role("heading", level=1)).to_be_visible()
+    await dashboard.keyboard.press("Control+k")
+    await dashboard.get_by_role("combobox").fill("umbrella")
+    await dashboard.get_by_role("option", name="the purple umbrella").click()
+    await expect(dashboard).to_have_url(f"/conversations/{talk['id']}")
+
+
 async def test_keys_go_to_pages_but_not_while_somebody_types(dashboard: Page) -> None:
     await dashboard.goto("/now")
     await expect(dashboard.get_by_role("heading", level=1)).to_be_visible()

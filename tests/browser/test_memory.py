@@ -83,6 +83,7 @@ async def test_where_a_fact_comes_from_and_a_hostile_one_is_text(dashboard: Page
 
 
 async def test_what_nobody_vouches_for_says_so_until_somebody_does(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.set_viewport_size({"width": 1800, "height": 900})  # room for every column beside the detail
     porter = {"slug": "porter", "name": "Porter", "model": "demo/demo", "tools": ["list_files"]}
     await daemon.api("POST", "/api/agents", porter)
     told = "[MEMORY:learned_pattern] The bridge is closed on Mondays."

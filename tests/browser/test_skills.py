@@ -25,6 +25,7 @@ def skill(slug: str) -> str:
 
 
 async def test_a_skill_is_seen_with_its_warnings_before_it_counts(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.set_viewport_size({"width": 1800, "height": 900})  # room for every column beside the detail
     await dashboard.goto("/skills")
     await dashboard.get_by_role("link", name="Bring one in").click()
     await dashboard.get_by_label("Text").fill("no skill at all")

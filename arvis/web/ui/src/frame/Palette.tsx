@@ -13,6 +13,10 @@ import { useTheme } from "./theme";
 
 const ID = /^[0-9A-HJKMNP-TV-Z]{26}$/i;
 
+/** So many letters are looked for in conversations, this long after the last one. */
+const LEAST_LETTERS = 3;
+const PAUSE_MS = 250;
+
 export default function Palette({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const input = useRef<HTMLInputElement>(null);
@@ -69,7 +73,10 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
               </Command.Item>
             ))}
           </Command.Group>
+          <Conversations text={text} go={go} />
           <Command.Group heading={texts.groups.commands}>
+            {reads && <Command.Item onSelect={() => go("/queue?status=failed")}>{texts.failedWork}</Command.Item>}
+            {runs && <Command.Item onSelect={() => go("/settings/doctor")}>{texts.checkAll}</Command.Item>}
             {owns && <Command.Item onSelect={() => go("/agents/new")}>{texts.newAgent}</Command.Item>}
             {runs && <Command.Item onSelect={() => go("/schedules/new")}>{texts.newSchedule}</Command.Item>}
             <Command.Item onSelect={run(next)}>{texts.toggleTheme}</Command.Item>
@@ -78,5 +85,28 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
         </Command.List>
       </Command>
     </dialog>
+  );
+}
+
+/** Conversations in which the words stand; asked for once the typing rests. */
+function Conversations({ text, go }: { text: string; go: (path: string) => void }) {
+  const reads = useMay("viewer");
+  const [words, setWords] = useState("");
+  useEffect(() => {
+    const timer = window.setTimeout(() => setWords(text.trim()), PAUSE_MS);
+    return () => window.clearTimeout(timer);
+  }, [text]);
+  const asked = reads && words.length >= LEAST_LETTERS;
+  const found = useApi("GET /api/conversations", asked ? { query: { q: words, limit: 6 } } : null);
+  if (!asked || !found.data?.items.length) return null;
+  return (
+    <Command.Group heading={texts.groups.conversations} forceMount>
+      {found.data.items.map((talk) => (
+        <Command.Item key={talk.id} value={talk.id} forceMount onSelect={() => go(`/conversations/${talk.id}`)}>
+          <bdi>{reveal(talk.title)}</bdi>
+          <span className="muted">{`${talk.agent} · ${talk.platform}`}</span>
+        </Command.Item>
+      ))}
+    </Command.Group>
   );
 }

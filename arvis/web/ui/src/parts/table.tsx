@@ -88,7 +88,9 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
     else return;
     event.preventDefault();
   };
-  const tracks = [selection ? "32px" : "", ...columns.map((column) => column.width ?? "minmax(80px, 1fr)")].join(" ");
+  const width = useWidth(scroller);
+  const shown = phone ? columns : fitting(columns, width - (selection ? 44 : 0));
+  const tracks = [selection ? "32px" : "", ...shown.map((column) => column.width ?? "minmax(80px, 1fr)")].join(" ");
   return (
     <div className={styles.frame}>
       {hidden > 0 && (
@@ -121,7 +123,7 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
                 />
               </div>
             )}
-            {columns.map((column) => (
+            {shown.map((column) => (
               <div role="columnheader" key={column.name}>
                 {column.name}
               </div>
@@ -159,7 +161,7 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
                       />
                     </div>
                   )}
-                  {columns.map((column) => (
+                  {shown.map((column) => (
                     <div role="gridcell" key={column.name} data-name={column.name}>
                       {column.show(row)}
                     </div>
@@ -200,6 +202,33 @@ function useSettled<T>(rows: T[], idOf: (row: T) => string, scroller: RefObject<
     scroller.current?.scrollTo({ top: 0 });
   };
   return { rows: hidden > 0 ? rows.slice(hidden) : rows, hidden, showNew };
+}
+
+/** The columns that fit side by side, at least two: what is last is least, and stands in the detail. */
+function fitting<T>(columns: readonly Column<T>[], width: number): readonly Column<T>[] {
+  let taken = 24;
+  const count = columns.findIndex((column) => {
+    taken += leastOf(column.width) + 12;
+    return taken > width;
+  });
+  return width === 0 || count === -1 ? columns : columns.slice(0, Math.max(2, count));
+}
+
+/** The least pixels of a track: of `120px` and `minmax(120px, 2fr)` 120, of a mere share 80. */
+function leastOf(track: string | undefined): number {
+  return Number(/(\d+)px/.exec(track ?? "")?.[1] ?? 80);
+}
+
+/** How wide an element is, now and whenever that changes. */
+function useWidth(element: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (element.current === null) return;
+    const observer = new ResizeObserver(([entry]) => setWidth(entry?.contentRect.width ?? 0));
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
 }
 
 export function usePhone(): boolean {
