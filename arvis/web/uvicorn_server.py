@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.protocol import State
 
 #: Bytes that are read from a connection at once: what they hold is taken apart in one go, and thousands of tiny
 #: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
@@ -83,6 +84,14 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             self.handshake_complete = True
+
+    def shutdown(self) -> None:
+        """Says goodbye to open sockets only: one that closes already, or was refused, takes no frame and would end the stop
+        with an error."""
+        if self.handshake_complete and self.conn.state is not State.OPEN:
+            self.transport.close()
+        else:
+            super().shutdown()
 
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
