@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from websockets.protocol import State
 
 from arvis.config.sections import Web
 from arvis.domain.errors import ConfigError
@@ -173,17 +174,15 @@ async def test_a_server_that_was_stopped_starts_again(site: Site) -> None:
 
 
 async def test_a_socket_that_closes_or_was_refused_does_not_disturb_the_stop(tmp_path: Path) -> None:
-    async with running_site(tmp_path) as site, site.socket() as open_one:
-        await open_one.send(type="ping")
-        for protocol in list(site.server._uvicorn.server_state.connections):
-            if isinstance(protocol, SocketProtocol):
-                protocol.conn.send_close(1000)  # as when the other side has just begun to close
-        _, writer = await asyncio.open_connection("127.0.0.1", site.server.port)
+    async with running_site(tmp_path) as site, site.socket():
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.server.port)
         writer.write(
             b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Authorization: Bearer wrong\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         )
-        await writer.drain()
-        await asyncio.sleep(0.05)
+        assert b"401" in await reader.readline()
+        for protocol in list(site.server._uvicorn.server_state.connections):
+            if isinstance(protocol, SocketProtocol) and protocol.conn.state is State.OPEN:
+                protocol.conn.send_close(1000)  # as when the other side has just begun to close
         await site.server.stop()
         writer.close()
