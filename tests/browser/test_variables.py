@@ -54,7 +54,7 @@ async def test_a_project_is_made_changed_removed_and_brought_back(dashboard: Pag
     assert (project["goal"], project["status"]) == ("Ten pages", "active")
 
     await expect(dashboard).to_have_url(f"/projects/{project['id']}")
-    await dashboard.get_by_label("Status").last.select_option("done")
+    await dashboard.get_by_role("combobox", name="Status").select_option("done")
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_role("row", name="Write the handbook")).to_contain_text("Done")
 
