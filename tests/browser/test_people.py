@@ -91,7 +91,7 @@ async def test_a_stranger_is_turned_away_once_that_was_confirmed(dashboard: Page
 async def test_a_role_is_given_and_taken_back(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/settings/people?platform=chat&q=ann")
     await dashboard.get_by_role("row", name="Ann").click()
-    role = dashboard.get_by_label("Role").last
+    role = dashboard.get_by_role("combobox", name="Role")
     await role.select_option("operator")
     await expect(dashboard.get_by_role("row", name="Ann")).to_contain_text("Operator")
     assert (await person(daemon, "ann"))["role"] == "operator"
