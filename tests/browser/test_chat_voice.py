@@ -19,16 +19,13 @@ from tests.parts import require
 RECOGNISER = Path(__file__).parents[1] / "wings" / "recogniser.py"
 WORDS = "please tell me what the weather will be like in the north tomorrow"
 
-#: Stands for what some browsers offer: it hears two sentences, the second one piece by piece.
+#: Stands for what some browsers offer: it hears what the test says with `hear(words, isFinal)`.
 RECOGNITION = """
 window.SpeechRecognition = window.webkitSpeechRecognition = class {
     start() {
-        const say = (words, isFinal) => this.onresult({resultIndex: 0, results: [{0: {transcript: words}, isFinal}]});
-        setTimeout(() => say("demo: say heard you", true), 50);
-        setTimeout(() => say("and thank", false), 100);
-        this.timer = setTimeout(() => say("and thank you", true), 200);
+        window.hear = (words, isFinal) => this.onresult({resultIndex: 0, results: [{0: {transcript: words}, isFinal}]});
     }
-    stop() { clearTimeout(this.timer); this.onend(); }
+    stop() { this.onend(); }
 };
 """
 
@@ -97,8 +94,10 @@ async def test_what_the_browser_hears_becomes_a_message(dashboard: Page) -> None
     await dashboard.goto("/chat")
     await connected(dashboard)
     await dashboard.get_by_role("button", name="Dictate").click()
+    await dashboard.evaluate("hear('demo: say heard you', true)")
+    await dashboard.evaluate("hear('and thank', false)")
     await expect(dashboard.get_by_text("and thank", exact=True)).to_be_visible()
-    await dashboard.wait_for_timeout(200)
+    await dashboard.evaluate("hear('and thank you', true)")
     await dashboard.get_by_role("button", name="Stop dictating").click()
     await expect(questions(dashboard)).to_have_text(["demo: say heard you and thank you"])
     await expect(answers(dashboard)).to_have_text(["heard you and thank you"])
