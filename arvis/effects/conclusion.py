@@ -31,7 +31,8 @@ from arvis.effects.report import report
 from arvis.effects.schedules import CHANGES
 from arvis.effects.situation import Limits, Situation
 from arvis.graph import lifecycle
-from arvis.graph.engine import Closing, nothing
+from arvis.graph.engine import nothing
+from arvis.graph.scripts import Closing
 from arvis.ports.store import Transaction
 from arvis.tags import Reply, read
 

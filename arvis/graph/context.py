@@ -66,6 +66,8 @@ class NodeContext:
         self.emit = emit
         self.called_outside = False
         self.facts: list[Fact] = []
+        #: Published once the step is committed, unlike what is emitted at once.
+        self.news: list[Event] = []
         #: The same when this visit is made again after a crash, and no other's.
         self.visit = f"{cursor_id}-{visit}"
         self.place = (cursor_id, visit)
@@ -126,6 +128,10 @@ class NodeContext:
             script(tx, *args, **kwargs)
 
         self.facts.append(fact)
+
+    def announce(self, event: Event) -> None:
+        """Publish this once the step is committed: it is about rows that others will read then."""
+        self.news.append(event)
 
     def hand_on(self, found: Any) -> None:
         """Let the node that is visited right after this one have what was read here. It is kept nowhere."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.executions import Cursor, Execution, WaitKind
 from arvis.graph.context import NodeContext
 from arvis.ports.store import Transaction
 
@@ -68,6 +68,27 @@ class End(_Decision):
         self.value = value
 
 
+class Fail(_Decision):
+    """End the whole execution as failed; other branches end with it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: str, /, **changes: Any) -> None:
+        super().__init__(changes)
+        self.error = error
+
+
+class Become(_Decision):
+    """Go on at the start of another graph, as the same execution with the same state: it was not known before which graph
+    it would be. Only a graph without branches may decide so."""
+
+    __slots__ = ("graph",)
+
+    def __init__(self, graph: str, /, **changes: Any) -> None:
+        super().__init__(changes)
+        self.graph = graph
+
+
 class Pause(_Decision):
     """Ask and wait. The node is visited again with `answer` set; `until` in ms is the deadline (for a timer: the
     time to go on)."""
@@ -103,16 +124,42 @@ class Call(_Decision):
         self.state = state
 
 
-Decision = Next | Goto | Again | End | Pause | Call
+Decision = Next | Goto | Again | End | Fail | Become | Pause | Call
 Node = Callable[[NodeContext], Awaitable[Decision]]
 Edge = str | Sequence[str] | Callable[[Mapping[str, Any], Any], str | Sequence[str]]
 Opening = Callable[[Transaction, Execution, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """What a gate lets through: the positions `taken` become one, at the gate's target with this value. `through` False: they
+    only end there. `changes` are merged into the execution's state."""
+
+    taken: Sequence[str]
+    value: Any = None
+    through: bool = True
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Asked after every step about the positions that stand at a gate, and all others; pure arithmetic.
+Opener = Callable[[Sequence[Cursor], Sequence[Cursor], Mapping[str, Any]], Opened | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Where branches come together: positions stand here until it opens, and go on as one to the node `target`. It stands
+    in the graph under a name of its own, which edges lead to."""
+
+    target: str
+    open: Opener
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that reads
-    (at a time in ms) what the first node works on: in one look with the execution, and handed to that node."""
+    (at a time in ms) what the first node works on: in one look with the execution, and handed to that node. `gates` are by
+    name. While a question of one of the `breaks` is open, no position begins another node; of several that come to such a
+    node one asks after the other."""
 
     name: str
     start: str
@@ -121,6 +168,8 @@ class Graph:
     max_steps: int = 500
     max_repeats: int = 40
     opening: Opening | None = None
+    gates: Mapping[str, Gate] = field(default_factory=dict)
+    breaks: frozenset[str] = frozenset()
 
     @property
     def version(self) -> str:

@@ -11,29 +11,25 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from arvis.domain.errors import ExecutionError, LeaseLost
 from arvis.domain.events import Event, ExecutionPaused, JobSettled
-from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus, Wait
-from arvis.domain.jobs import CALLED, Done, Job, Outcome, Snooze
-from arvis.graph import lifecycle, questions
+from arvis.domain.executions import PERSONAL_WAITS, Cursor, Effect, Execution, ExecutionStatus
+from arvis.domain.jobs import Job
+from arvis.graph import questions, scripts
 from arvis.graph.context import EffectInterrupted, Fact, NodeContext
 from arvis.graph.decisions import Call, Decision, Goto, Graph, Pause
 from arvis.graph.progress import Progress
+from arvis.graph.scripts import Closing
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 
-#: The last words of a walk: part of the commit that ends the execution (and its job) or sends it to sleep.
-Closing = Callable[[Transaction, int], None]
 #: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
 LAST_SECONDS = 2.0
-
-#: After so long (ms) work that waits for its children looks whether they are done, although nobody said so.
-LOOK_AGAIN_MS = 3_600_000
 
 #: Asked once, outside the commit, what is to be committed with this end.
 Conclude = Callable[[Execution], Closing]
@@ -48,17 +44,8 @@ def nothing(_execution: Execution) -> Closing:
 _Visit = asyncio.Task[tuple[NodeContext, Decision]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    execution: Execution
-    cursors: list[Cursor]
-    waits: list[Wait]
-    effects: list[Effect]
-    opened: Any
-
-
 class Engine:
-    """Advances executions. `graphs` by name; ids, time and the bus are handed in."""
+    """Advances executions. `graphs` by name, `drawn` finds those that are not ours; ids, time and the bus are handed in."""
 
     def __init__(
         self,
@@ -68,10 +55,12 @@ class Engine:
         clock: Clock,
         bus: Bus,
         new_id: Callable[[], str],
+        drawn: scripts.Drawn | None = None,
     ) -> None:
         self._store = store
         self._graphs = graphs
         self._versions = {graph.name: graph.version for graph in graphs.values()}
+        self._drawn = drawn
         self._clock = clock
         self._bus = bus
         self._new_id = new_id
@@ -80,19 +69,24 @@ class Engine:
         """Walk the job's execution until it ends or waits, and settle the job in the same commit. Returns the
         execution as committed. Raises what a node raised (its position and finished steps are kept), or
         `LeaseLost`, and then nothing more was committed."""
-        loaded = await self._store.read(_load, job.execution_id or "", self._graphs, self._clock.now())
+        loaded = await self._store.read(scripts.load, job.execution_id or "", self._graph_of, self._clock.now())
         if loaded is None:
             raise ExecutionError(f"There is no execution {job.execution_id}")
         if loaded.execution.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED}:
-            return await self._store.write(_settle_idle, job, loaded.execution, self._clock.now())
+            return await self._store.write(scripts.settle_idle, job, loaded.execution, self._clock.now())
         progress = self._progress(loaded)
         if loaded.execution.version not in {"", progress.execution.version}:
-            progress.learn([partial(_note_change, execution=progress.execution, now=self._clock.now())])
+            progress.learn([partial(scripts.note_change, execution=progress.execution, now=self._clock.now())])
         del loaded  # what was read for the first nodes is let go of when they are done
         await self._walk(job, progress)
         progress.rest()
-        await self._commit(job, progress, closing=conclude(progress.execution))
+        concluding = nothing if progress.becoming else conclude
+        await self._commit(job, progress, closing=concluding(progress.execution))
         return progress.execution
+
+    def _graph_of(self, tx: Transaction, execution: Execution) -> Graph | None:
+        known = self._graphs.get(execution.graph)
+        return known if known is not None or self._drawn is None else self._drawn(tx, execution)
 
     # -- the walk ------------------------------------------------------------------------------------------
 
@@ -106,7 +100,8 @@ class Engine:
     async def _step(self, job: Job, progress: Progress, cursor: Cursor) -> None:
         keep = partial(self._keep, job, progress)
         context, decision = await self._visit(job, progress, cursor, keep=keep, handed=progress.take_handed())
-        progress.apply(cursor, decision, context.facts)
+        progress.learn(context.facts, context.news)
+        progress.apply(cursor, decision)
         progress.handed = context.handing
         if context.called_outside and progress.ready():
             await self._commit(job, progress)
@@ -166,7 +161,7 @@ class Engine:
             now=self._clock.now,
         )
         for effect in memory.skipped:
-            context.record(_keep_effect, effect)
+            context.record(scripts.keep_effect, effect)
         decision: Decision | None = None
         patience: float | None = None
         try:
@@ -182,7 +177,7 @@ class Engine:
         if isinstance(decision, Pause | Call):
             # The visit goes on after the answer, and must find what it already did.
             for effect in context.unkept:
-                context.record(_keep_effect, effect)
+                context.record(scripts.keep_effect, effect)
         return context, decision
 
     async def _decide(self, progress: Progress, cursor: Cursor, context: NodeContext) -> Decision:
@@ -200,7 +195,7 @@ class Engine:
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
                 if context.facts:
-                    await self._store.write(_run_facts, context.facts)
+                    await self._store.write(scripts.run_facts, context.facts)
                 await context.keep_last()
 
     def _emit(self, event: Event) -> None:
@@ -208,9 +203,9 @@ class Engine:
 
     # -- commits -------------------------------------------------------------------------------------------
 
-    def _progress(self, loaded: _Loaded) -> Progress:
+    def _progress(self, loaded: scripts.Loaded) -> Progress:
         execution = loaded.execution
-        graph = self._graphs.get(execution.graph)
+        graph = loaded.graph
         if graph is None:
             raise ExecutionError(f"There is no graph {execution.graph}", fix="install what provides it, then retry")
         cursors = {cursor.id: _placed(cursor, graph) for cursor in loaded.cursors}
@@ -218,7 +213,7 @@ class Engine:
         for effect in loaded.effects:
             effects[effect.cursor_id, effect.visit].append(effect)
         return Progress(
-            execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._versions[graph.name]),
+            execution=replace(execution, status=ExecutionStatus.RUNNING, version=self._version(graph)),
             graph=graph,
             cursors=cursors,
             asked={wait.id: wait for wait in loaded.waits},
@@ -229,18 +224,24 @@ class Engine:
             handed=loaded.opened,
         )
 
+    def _version(self, graph: Graph) -> str:
+        return self._versions.get(graph.name) or graph.version
+
     async def _commit(
         self, job: Job, progress: Progress, *, closing: Closing | None = None, effect: Effect | None = None
     ) -> None:
         asked = [wait for wait in progress.waits if wait.kind in PERSONAL_WAITS]
         now = self._clock.now()
         try:
-            stopped = await self._store.write(_commit, job, progress, closing=closing, effect=effect, now=now)
+            stopped = await self._store.write(scripts.commit, job, progress, closing=closing, effect=effect, now=now)
         except (LeaseLost, asyncio.CancelledError):
             # Cancelled in the middle: nobody knows whether it was made, and what lasts may be written twice.
             await self._write_last(progress.lasting)
             raise
+        news = progress.news
         progress.written()
+        for event in news:
+            self._bus.publish(event)
         for job_id in stopped:
             self._bus.publish(JobSettled(job_id, "cancelled"))
         for wait in asked:
@@ -251,7 +252,7 @@ class Engine:
         if facts:
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
-                    await self._store.write(_run_facts, facts)
+                    await self._store.write(scripts.run_facts, facts)
 
     async def _keep(self, job: Job, progress: Progress, effect: Effect) -> None:
         """The effect, and before it the way to where it happened."""
@@ -261,7 +262,7 @@ class Engine:
             await self._keep_alone(job, effect)
 
     async def _keep_alone(self, job: Job, effect: Effect) -> None:
-        await self._store.write(_keep_fenced, job, effect)
+        await self._store.write(scripts.keep_fenced, job, effect)
 
 
 def _placed(cursor: Cursor, graph: Graph) -> Cursor:
@@ -281,10 +282,9 @@ def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
         if _has_failed(visit):
             continue
         context, decision = visit.result()
-        if progress.ended:
-            progress.learn(context.facts)
-        else:
-            progress.apply(cursor, decision, context.facts)
+        progress.learn(context.facts, context.news)
+        if not progress.ended:
+            progress.apply(cursor, decision)
         called_outside = called_outside or context.called_outside
     return called_outside
 
@@ -294,88 +294,3 @@ async def _cancelled(visits: Collection[_Visit]) -> None:
     for visit in visits:
         visit.cancel()
     await asyncio.gather(*visits, return_exceptions=True)
-
-
-# -- scripts -----------------------------------------------------------------------------------------------
-
-
-def _load(tx: Transaction, execution_id: str, graphs: Mapping[str, Graph], now: int) -> _Loaded | None:
-    execution = tx.executions.get(execution_id)
-    if execution is None:
-        return None
-    fresh = execution.steps == 0
-    return _Loaded(
-        execution,
-        tx.executions.cursors(execution_id),
-        [] if fresh else tx.waits.of_execution(execution_id),
-        tx.executions.effects(execution_id),
-        _open(tx, execution, graphs.get(execution.graph), now) if fresh else None,
-    )
-
-
-def _open(tx: Transaction, execution: Execution, graph: Graph | None, now: int) -> Any:
-    """What the first node of an execution works on, where its graph says."""
-    if graph is None or graph.opening is None or execution.status is not ExecutionStatus.RUNNING:
-        return None
-    return graph.opening(tx, execution, now)
-
-
-def _commit(
-    tx: Transaction, job: Job, progress: Progress, *, closing: Closing | None, effect: Effect | None, now: int
-) -> list[str]:
-    """One step of an execution, or an effect on the way to it; with `closing` also the end of the job, and of the
-    execution if it ended. Returns the jobs of its children that end with it."""
-    ends_others = closing is not None and progress.ended and progress.has_asked
-    if ends_others:
-        lifecycle.hold_children(tx, progress.execution.id)
-    kept = tx.jobs.settle(job, _rest_of(tx, job, progress, now), now) if closing is not None else tx.jobs.held(job)
-    if not kept:
-        raise LeaseLost("The job was taken away while it ran")
-    progress.write(tx)
-    if effect is not None:
-        tx.executions.put_effect(effect)
-    if closing is None:
-        return []
-    stopped = lifecycle.end_branches(tx, progress.execution.id, now) if ends_others else []
-    closing(tx, now)
-    if progress.ended:
-        lifecycle.answer_parent(tx, progress.execution, now)
-    return stopped
-
-
-def _rest_of(tx: Transaction, job: Job, progress: Progress, now: int) -> Outcome:
-    """The job of what waits for nothing but its children stays where it is, at the head of its lane: nobody overtakes work
-    that is under way. It looks again by itself should nobody wake it. Where a child has answered meanwhile, there is a job
-    for that already."""
-    if not progress.waits_for_children:
-        return Done()
-    others = [each.id for each in tx.jobs.live_of_execution(progress.execution.id) if each.id != job.id]
-    return Done() if others else Snooze(now + LOOK_AGAIN_MS, CALLED)
-
-
-def _note_change(tx: Transaction, *, execution: Execution, now: int) -> None:
-    """Its graph was changed while it slept: whoever asks why it went another way can read it."""
-    asked = [message.id for message in tx.messages.of_turn(execution.id)]
-    tx.timeline.note(asked, "graph_changed", {"graph": execution.graph}, now)
-
-
-def _settle_idle(tx: Transaction, job: Job, execution: Execution, now: int) -> Execution:
-    """The execution ended in the meantime (cancelled, or finished by an earlier job): only the job is left."""
-    if not tx.jobs.settle(job, Done(), now):
-        raise LeaseLost("The job was taken away while it ran")
-    return execution
-
-
-def _keep_fenced(tx: Transaction, job: Job, effect: Effect) -> None:
-    if not tx.jobs.held(job):
-        raise LeaseLost("The job was taken away while it ran")
-    tx.executions.put_effect(effect)
-
-
-def _keep_effect(tx: Transaction, effect: Effect) -> None:
-    tx.executions.put_effect(effect)
-
-
-def _run_facts(tx: Transaction, facts: list[Fact]) -> None:
-    for fact in facts:
-        fact(tx)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
 from arvis.domain.errors import ExecutionError
+from arvis.domain.events import Event
 from arvis.domain.executions import (
     Cursor,
     Effect,
@@ -21,14 +22,14 @@ from arvis.domain.executions import (
 )
 from arvis.domain.jobs import NewJob
 from arvis.graph.context import Fact
-from arvis.graph.decisions import Again, Call, Decision, End, Goto, Graph, Next, Pause
+from arvis.graph.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause
 from arvis.graph.facts import Lasting
 from arvis.ports.store import Transaction
 
 
 @dataclass(slots=True)
 class Progress:
-    """An execution on its way. `asked` holds the questions on record by id, `effects` those on record by position and
+    """An execution on its way. `becoming`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
     visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
     next commit."""
 
@@ -41,6 +42,8 @@ class Progress:
     now: Callable[[], int]
     committed: frozenset[str] = frozenset()
     handed: Any = None
+    becoming: bool = False
+    news: list[Event] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
     _changed: set[str] = field(default_factory=set)
     _facts: list[Fact] = field(default_factory=list)
@@ -50,11 +53,23 @@ class Progress:
 
     def ready(self) -> list[Cursor]:
         """Positions that can go on now."""
-        if self.ended:
+        if self.ended or self.becoming:
             return []
-        return [
-            cursor for cursor in self.cursors.values() if cursor.wait_id is None or self._is_answered(cursor.wait_id)
-        ]
+        going = [each for each in self.cursors.values() if self._goes_on(each)]
+        if not self.graph.breaks:
+            return going
+        if any(self._asks(cursor) for cursor in self.cursors.values()):
+            return [cursor for cursor in going if cursor.wait_id is not None]
+        asking = [cursor for cursor in going if cursor.wait_id is None and cursor.node in self.graph.breaks]
+        return [cursor for cursor in going if cursor not in asking] or asking[:1]
+
+    def _goes_on(self, cursor: Cursor) -> bool:
+        return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
+
+    def _asks(self, cursor: Cursor) -> bool:
+        """Whether it stands at a node that everything waits for, until its question is answered."""
+        open_ = cursor.wait_id is not None and not self._is_answered(cursor.wait_id)
+        return open_ and cursor.node in self.graph.breaks
 
     @property
     def ended(self) -> bool:
@@ -87,26 +102,48 @@ class Progress:
         handed, self.handed = self.handed, None
         return handed
 
-    def learn(self, facts: Sequence[Fact]) -> None:
-        """Facts for the next commit that belong to no decision."""
+    def learn(self, facts: Sequence[Fact], news: Sequence[Event] = ()) -> None:
+        """Facts for the next commit that belong to no decision, and what is published after it."""
         self._facts += facts
+        self.news += news
 
-    def apply(self, cursor: Cursor, decision: Decision, facts: Sequence[Fact]) -> None:
+    def apply(self, cursor: Cursor, decision: Decision) -> None:
         """Take over what a node decided at this position."""
-        self.learn(facts)
-        number = self.execution.steps + 1
-        self._steps.append(
-            Step(self.execution.id, number, cursor.node, decision.kind, dict(decision.changes), self.now())
-        )
-        if number > self.graph.max_steps:
-            raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        state = {**self.execution.state, **decision.changes}
-        self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
+        self._note(cursor.node, decision.kind, decision.changes)
         # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
         visits = cursor.visits if isinstance(decision, Pause | Call) else cursor.visits + 1
         self._move(replace(cursor, visits=visits), decision)
+        self._open_gates()
         if not self.cursors and not self.ended:
             self._end(None)
+
+    def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
+        """One more step of the history, and what it changed."""
+        number = self.execution.steps + 1
+        self._steps.append(Step(self.execution.id, number, node, decision, dict(changes), self.now()))
+        if number > self.graph.max_steps:
+            raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
+        state = {**self.execution.state, **changes}
+        self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
+
+    def _open_gates(self) -> None:
+        """Let through what stands at gates, as long as one opens: what went through may stand at the next."""
+        while not self.ended and any(self._try_gate(name, gate) for name, gate in self.graph.gates.items()):
+            """Once more."""
+
+    def _try_gate(self, name: str, gate: Gate) -> bool:
+        held = [cursor for cursor in self.cursors.values() if cursor.node == name]
+        others = [cursor for cursor in self.cursors.values() if cursor.node != name]
+        opened = gate.open(held, others, self.execution.state) if held else None
+        if opened is None:
+            return False
+        self._note(gate.target, "join" if opened.through else "drop", opened.changes)
+        first, *rest = opened.taken
+        for cursor_id in rest if opened.through else opened.taken:
+            self._drop(cursor_id)
+        if opened.through:
+            self._put(self._at(self.cursors[first], gate.target, opened.value))
+        return True
 
     def _move(self, cursor: Cursor, decision: Decision) -> None:
         match decision:
@@ -122,6 +159,12 @@ class Progress:
                 self._call(cursor, graph, dict(state))
             case End(value=value):
                 self._end(value)
+            case Fail(error=error):
+                self._fail(error)
+            case Become(graph=graph):
+                self.execution = replace(self.execution, graph=graph, version="")
+                self._put(replace(cursor, node="", value=None, repeats=0, wait_id=None))
+                self.becoming = True
             case _ as unreachable:
                 assert_never(unreachable)
 
@@ -137,7 +180,7 @@ class Progress:
             self._put(self._at(Cursor(self.new_id(), self.execution.id, "", None), target, value))
 
     def _at(self, cursor: Cursor, node: str, value: Any) -> Cursor:
-        if node not in self.graph.nodes:
+        if node not in self.graph.nodes and node not in self.graph.gates:
             raise ExecutionError(f"The graph {self.graph.name} has no node {node}")
         repeats = cursor.repeats + 1 if node == cursor.node else 0
         if repeats >= self.graph.max_repeats:
@@ -177,13 +220,24 @@ class Progress:
         self._children.append((child, Cursor(self.new_id(), child_id, "", None)))
 
     def _end(self, value: Any) -> None:
-        self.execution = replace(self.execution, status=ExecutionStatus.DONE, result=value)
+        self._close(replace(self.execution, status=ExecutionStatus.DONE, result=value))
+
+    def _fail(self, error: str) -> None:
+        self._close(replace(self.execution, status=ExecutionStatus.FAILED, error=error))
+
+    def _close(self, ended: Execution) -> None:
+        self.execution = ended
         for cursor_id in list(self.cursors):
             self._drop(cursor_id)
 
     def rest(self) -> None:
-        """Nothing can go on: the execution sleeps until an answer comes."""
-        if not self.ended:
+        """Nothing can go on: the execution sleeps until an answer comes. Where none can come, it has failed."""
+        if self.ended or self.becoming:
+            return
+        if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
+            names = sorted({self.graph.gates[cursor.node].target for cursor in self.cursors.values()})
+            self._fail(f"Nothing can go on: {', '.join(names)} still waited for branches that cannot come any more.")
+        else:
             self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())
 
     def _is_answered(self, wait_id: str) -> bool:
@@ -225,6 +279,7 @@ class Progress:
         self.handed = None
         self._steps, self._facts, self._waits, self._children = [], [], [], []
         self._changed = set()
+        self.news = []
 
 
 def new_execution(

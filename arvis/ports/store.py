@@ -50,6 +50,7 @@ from arvis.ports.schedules import Occurrences, Schedules
 from arvis.ports.skills import Skills
 from arvis.ports.threads import Additions, Threads
 from arvis.ports.webhooks import Webhooks
+from arvis.ports.workflows import WorkflowRuns, Workflows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,6 +147,10 @@ class Transaction(Protocol):
     def additions(self) -> Additions: ...
     @property
     def idempotency(self) -> IdempotencyKeys: ...
+    @property
+    def workflows(self) -> Workflows: ...
+    @property
+    def workflow_runs(self) -> WorkflowRuns: ...
 
     def new_id(self) -> str:
         """A fresh sortable id (26 characters)."""

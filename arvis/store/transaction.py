@@ -30,6 +30,7 @@ from arvis.store.timeline import SqlTimeline
 from arvis.store.variables import SqlVariables
 from arvis.store.versions import SqlVersions
 from arvis.store.webhooks import SqlWebhooks
+from arvis.store.workflows import SqlWorkflowRuns, SqlWorkflows
 
 
 class SqlTransaction:
@@ -82,6 +83,8 @@ class SqlTransaction:
         self.threads = SqlThreads(session)
         self.additions = SqlAdditions(session)
         self.idempotency = SqlIdempotencyKeys(session)
+        self.workflows = SqlWorkflows(session)
+        self.workflow_runs = SqlWorkflowRuns(session)
 
     def new_id(self) -> str:
         return self._session.new_id()

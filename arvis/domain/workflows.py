@@ -1,0 +1,133 @@
+"""Workflows: graphs that people draw, their versions, what starts them, their runs and what these tell (behaviour.md 4, 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+#: The graph of an execution that walks a workflow is `workflow:` and the id of the workflow; agents and schedules may also name
+#: it by its slug.
+PREFIX = "workflow:"
+
+#: What may start one by itself.
+MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """`version` is the newest, `runnable` the newest without problems (None: there never was one). Times in ms."""
+
+    id: str
+    slug: str
+    name: str
+    description: str
+    enabled: bool
+    version: int
+    runnable: int | None
+    principal_id: str | None
+    created_at: int
+    updated_at: int
+    removed_at: int | None = None
+
+    @property
+    def graph(self) -> str:
+        return f"{PREFIX}{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowVersion:
+    """`document` is in the canonical form (`arvis/workflows/document.py`); `problems` counts what keeps it from running."""
+
+    workflow_id: str
+    version: int
+    document: Mapping[str, Any]
+    problems: int
+    note: str
+    principal_id: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What starts a workflow at `node_id`. Empty `platform`, `channel` and `words` (comma-separated) stand for all."""
+
+    workflow_id: str
+    node_id: str
+    kind: str
+    platform: str = ""
+    channel: str = ""
+    words: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """One pass through a workflow; its state is the execution of the same id. `source` is what began it: `api`, `chat`,
+    `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or `workflow:EXECUTION`; `entry` the node at which it began; `again_of`
+    the run that it repeats from there; `entries` the number of lines in its log."""
+
+    execution_id: str
+    workflow_id: str
+    version: int
+    source: str
+    entry: str
+    again_of: str | None
+    principal_id: str | None
+    created_at: int
+    entries: int = 0
+
+
+class LogType(StrEnum):
+    """Seed 002's, and those of the node kinds of 2.7. Subagent events hold JSON."""
+
+    STEP_START = "step_start"
+    START_PROMPT = "start_prompt"
+    LOGIC_CHECK = "logic_check"
+    WAIT_INPUT = "wait_input"
+    INPUT_RECEIVED = "input_received"
+    LLM_RESPONSE = "llm_response"
+    LLM_ERROR = "llm_error"
+    ERROR = "error"
+    WARNING = "warning"
+    SUBAGENT_START = "subagent_call_start"
+    SUBAGENT_END = "subagent_call_end"
+    SUBAGENT_ERROR = "subagent_call_error"
+    STEP_END = "step_end"
+    BRANCH_FAILED = "branch_failed"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    TIMER = "timer"
+    LOOP = "loop"
+    JOIN = "join"
+    TRANSFER = "transfer"
+    ESCALATED = "escalated"
+    RUN_END = "run_end"
+
+
+#: The node of entries that are about the run as a whole.
+SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One line of a run's log; `number` counts from 1; `node_id` is `system` where it is about the whole run."""
+
+    run_id: str
+    number: int
+    at: int
+    node_id: str
+    type: str
+    content: str
+
+
+class RunStatus(StrEnum):
+    """Of runs, in seed 002's words. `pending`: no step yet; `completed`: the execution is `done`."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

@@ -1,0 +1,85 @@
+-- Workflows, their versions, what starts them, their runs and what these tell.
+
+-- name: get_workflow
+SELECT * FROM workflows WHERE id = :id;
+
+-- name: workflow_by_slug
+SELECT * FROM workflows WHERE slug = :slug AND removed_at IS NULL;
+
+-- name: hold_workflow
+SELECT * FROM workflows WHERE id = :id /*hold*/;
+
+-- name: add_workflow
+INSERT INTO workflows (
+    id, slug, name, description, enabled, version, runnable, principal_id, created_at, updated_at, removed_at
+) VALUES (
+    :id, :slug, :name, :description, :enabled, :version, :runnable, :principal_id, :created_at, :updated_at, :removed_at
+);
+
+-- name: update_workflow
+UPDATE workflows
+SET slug = :slug, name = :name, description = :description, enabled = :enabled, version = :version,
+    runnable = :runnable, updated_at = :updated_at, removed_at = :removed_at
+WHERE id = :id;
+
+-- name: count_workflows
+-- Few by nature: people draw them.
+SELECT COUNT(*) AS count FROM workflows WHERE removed_at IS NULL;
+
+-- name: add_workflow_version
+INSERT INTO workflow_versions (workflow_id, version, document, problems, note, principal_id, at)
+VALUES (:workflow_id, :version, :document, :problems, :note, :principal_id, :at);
+
+-- name: get_workflow_version
+SELECT * FROM workflow_versions WHERE workflow_id = :workflow_id AND version = :version;
+
+-- name: drop_workflow_triggers
+DELETE FROM workflow_triggers WHERE workflow_id = :workflow_id;
+
+-- name: add_workflow_trigger
+INSERT INTO workflow_triggers (workflow_id, node_id, kind, platform, channel, words, description)
+VALUES (:workflow_id, :node_id, :kind, :platform, :channel, :words, :description);
+
+-- name: workflow_triggers_of_kind
+SELECT * FROM workflow_triggers WHERE kind = :kind ORDER BY workflow_id, node_id LIMIT :limit;
+
+-- name: add_workflow_run
+INSERT INTO workflow_runs (
+    execution_id, workflow_id, version, source, entry, again_of, entries, principal_id, created_at
+) VALUES (
+    :execution_id, :workflow_id, :version, :source, :entry, :again_of, :entries, :principal_id, :created_at
+);
+
+-- name: get_workflow_run
+SELECT * FROM workflow_runs WHERE execution_id = :execution_id;
+
+-- name: count_run_entries
+-- The counter gives the order, also between the children of a run that write at once.
+UPDATE workflow_runs SET entries = entries + :count WHERE execution_id = :execution_id RETURNING entries;
+
+-- name: add_run_entry
+INSERT INTO run_log (run_id, number, at, node_id, type, content)
+VALUES (:run_id, :number, :at, :node_id, :type, :content);
+
+-- name: run_entries
+SELECT * FROM run_log WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
+
+-- name: live_runs
+SELECT workflow_runs.execution_id FROM workflow_runs
+JOIN executions ON executions.id = workflow_runs.execution_id
+WHERE workflow_runs.workflow_id = :workflow_id AND executions.status IN ('running', 'paused')
+ORDER BY workflow_runs.execution_id DESC LIMIT :limit;
+
+-- name: old_runs
+-- By the key: ids grow with time, and the oldest are looked at first. Those without a log were dealt with before.
+SELECT workflow_runs.execution_id FROM workflow_runs
+JOIN executions ON executions.id = workflow_runs.execution_id
+WHERE workflow_runs.created_at < :before AND workflow_runs.entries > 0
+    AND executions.status IN ('done', 'failed', 'cancelled') AND executions.updated_at < :before
+ORDER BY workflow_runs.execution_id LIMIT :limit;
+
+-- name: forget_run_log
+DELETE FROM run_log WHERE run_id = :run_id;
+
+-- name: forget_run_entries
+UPDATE workflow_runs SET entries = 0 WHERE execution_id = :execution_id;

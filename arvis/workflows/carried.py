@@ -1,0 +1,57 @@
+"""What moves along the connections of a run: the value of a position, and what becomes of it at a node.
+
+A node function (`nodes/`) gets `Carried`, does its work and answers with `proceed` (or another decision of the engine); the compiled
+edges (`compiling.py`) read from the value where it goes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from arvis.graph.decisions import Next
+
+#: Keys of the execution's state: the run (`{"id", "version", "entry", "trigger", "agent"}`), and the newest output of each node
+#: (`{"output", "label", "at", "failed"?, "tainted"?}`) under this prefix and its id. Branches write keys of their own: a step of one takes
+#: nothing back that another wrote.
+WORKFLOW = "workflow"
+OUTPUT = "out:"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """`output` is what the node before gave (JSON); `source` its id; `handle` the way out that it chose (None: all plain ones). `regions`
+    are the open `parallel` nodes, outermost first; `rounds` counts by loop; `passed` by join how often this position came
+    through it. `failed` says what went wrong on a branch that goes to its merge."""
+
+    output: Any = None
+    source: str = ""
+    handle: str | None = None
+    regions: tuple[str, ...] = ()
+    rounds: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    failed: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any] | None) -> Carried:
+        known = dict(data or {})
+        return cls(**{**known, "regions": tuple(known.get("regions", ()))})
+
+    def on(self, node_id: str, output: Any, handle: str | None = None) -> Carried:
+        """What leaves this node."""
+        return replace(self, output=output, source=node_id, handle=handle)
+
+
+def as_text(output: Any) -> str:
+    """An output as text: itself, or its JSON."""
+    return output if isinstance(output, str) else "" if output is None else json.dumps(output, ensure_ascii=False)
+
+
+def proceed(carried: Carried, **changes: Any) -> Next:
+    """Go where the connections lead from `carried.source`, by `carried.handle`."""
+    return Next(carried.to_json(), **changes)
