@@ -5,6 +5,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 KILLS ?= 200
+WORKERS ?= 2
 
 SETUP := pyproject.toml hatch_build.py constraints.txt
 UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null)
@@ -14,8 +15,10 @@ UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
 
+# File by file, two at a time: half of what tests do is waiting. What would disturb others, or be disturbed, comes after.
 test: check
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone'
+	@$(BIN)/python -m pytest -m alone
 
 check: $(VENV)/.test
 	@$(BIN)/ruff format --check .

@@ -63,7 +63,7 @@ def inspect(database: Database, *, now: int, at_rest: bool) -> DatabaseState:
             files = _examine_files(database) if at_rest else _check(connection, database.file)
             readable = not missing and not isinstance(files, Damaged)
             return DatabaseState(missing, files, _rows(connection, queries, now) if readable else None)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, UnicodeError) as error:
         fix = f"Restore one of the copies in {database.backups}: `arvis restore` lists them."
         raise StoreError(f"The database {database.file} cannot be read", why=str(error), fix=fix) from error
 
@@ -126,7 +126,7 @@ def _rows(connection: sqlite3.Connection, queries: dict[str, str], now: int) -> 
         return read_records(
             lambda query, /, **parameters: connection.execute(queries[query], parameters).fetchall(), now
         )
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         return StoreError("The rows of the database cannot be read", why=str(error), fix="Restore the newest backup.")
 
 

@@ -113,12 +113,14 @@ async def test_a_cancelled_program_is_over_at_once(place: Place) -> None:
     assert not (place.workspace / "late").exists()
 
 
+@pytest.mark.alone
 async def test_a_bomb_of_processes_is_ended(place: Place) -> None:
     finished = await place.run("/bin/bash", "-c", ":(){ :|:& };:; sleep 30", timeout=20.0)
     assert not finished.timed_out
     assert finished.exit_code != 0 or b"Resource temporarily unavailable" in finished.stderr
 
 
+@pytest.mark.alone
 async def test_many_processes_share_one_bound_of_memory(place: Place) -> None:
     hold = "held = b'x' * 60_000_000; import time; time.sleep(30)"
     commands = " & ".join([f'{_PYTHON} -c "{hold}"'] * 4)

@@ -104,6 +104,6 @@ def _installed_at(database: Database, now: int) -> int:
     try:
         with contextlib.closing(read_only(database.file)) as connection:
             oldest = connection.execute(load_queries(SqliteDialect())["schema_ages"]).fetchone()["oldest"]
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         return now
     return int(oldest or now)

@@ -180,6 +180,8 @@ def _sound(source: Path) -> Iterator[None]:
         if is_full(error):
             raise told(error) from error
         raise damaged(source, str(error)) from error
+    except UnicodeError as error:  # of a damaged name in a message of SQLite's own
+        raise damaged(source, str(error)) from error
 
 
 def _count_messages(database: Database) -> int | None:
@@ -189,6 +191,6 @@ def _count_messages(database: Database) -> int | None:
     try:
         with looking_at(database.file, at_rest=True) as connection:
             number: int = connection.execute(load_queries(SqliteDialect())["count_messages"]).fetchone()["number"]
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, UnicodeError, OSError):  # what is damaged may be the text of the error itself
         return None
     return number

@@ -38,7 +38,7 @@ def missing_messages(aside: Path, restored: Path) -> Missing | None:
             at = connection.execute(queries["newest_message"]).fetchone()["at"]
         with looking_at(aside, at_rest=True) as connection:
             return Missing(*connection.execute(queries["messages_after"], {"at": at}).fetchone())
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         return None
 
 
