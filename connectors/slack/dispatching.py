@@ -30,7 +30,8 @@ class Dispatching:
         remarks = logging.getLogger(f"{__name__}.bolt")
         remarks.setLevel(logging.ERROR)
         self._app = AsyncApp(
-            name="arvis",
+            # Bolt gives the logger of this name the level of its own: it must be nobody else's.
+            name=remarks.name,
             client=AsyncWebClient(retry_handlers=[]),
             authorize=_authorize_as(me),
             signing_secret=secret,

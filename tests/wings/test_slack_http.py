@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from typing import Any
 from urllib.parse import urlencode
@@ -43,6 +44,13 @@ async def test_an_event_is_kept_and_said_to_be() -> None:
         assert inbox.contents == ["hello"]
         assert inbox.messages[0].is_direct
         assert not stage.asked("apps.connections.open")
+
+
+async def test_it_leaves_the_logs_of_others_alone() -> None:
+    async with SlackStage.open() as stage:
+        connector, inbox = await stage.connector(**HTTP), RecordingInbox()
+        assert (await post(connector, inbox, event("hello"))).status == 200
+    assert logging.getLogger("arvis").level == logging.NOTSET
 
 
 async def test_it_works_where_nothing_runs() -> None:
