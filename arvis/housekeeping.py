@@ -91,6 +91,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
     holding.check(tx)
     # A day too many is kept where midnight is elsewhere.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
+    tx.workflow_runs.prune(history_before, SLICE // 5)
     gone = (
         tx.jobs.prune(jobs_before, SLICE),
         tx.executions.prune(history_before, SLICE // 5),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arvis.agents import compacting_rows, notices, saying, turns
+from arvis.agents import compacting_rows, notices, saying, turns, workflow_ends
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.joining import fold
 from arvis.agents.occasions import run_ended
@@ -97,6 +97,8 @@ class MessageFlow:
                 tell_of_dead_letter(tx, job, outcome, now)
                 if is_run(execution) and source_of(execution):
                     run_ended(tx, execution, "failed", error, now)
+                if (failed := tx.executions.get(execution.id)) is not None:
+                    workflow_ends.ended(tx, failed, now)
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.agents import turns
+from arvis.agents import cancelling
 from arvis.agents.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.closing import close
 from arvis.agents.reasking import ask_anew
-from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
@@ -41,17 +41,19 @@ class StoreOperations:
         return await self._store.write(ask_anew, job_id, content, by, self._clock.now())
 
     async def cancel_job(self, job_id: str) -> None:
-        turns.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
+        cancelling.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
 
     async def delete_job(self, job_id: str) -> None:
         await self._store.write(_delete, job_id)
 
     async def cancel_execution(self, execution_id: str) -> None:
-        turns.announce_cancelled(self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now()))
+        cancelling.announce_cancelled(
+            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now())
+        )
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
-            turns.announce_cancelled(self._bus, turn)
+            cancelling.announce_cancelled(self._bus, turn)
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:
         return await self._store.read(_rights, waits, by, self._approvers)
@@ -79,7 +81,7 @@ def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     job = _job(tx, job_id)
     slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
     if job.execution_id is not None and (job.status in LIVE or slept):
-        turn = turns.cancel_turn(tx, job.execution_id, "an operator", now)
+        turn = cancelling.cancel_turn(tx, job.execution_id, "an operator", now)
         if turn.jobs or turn.asked or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
@@ -101,7 +103,7 @@ def _cancel_execution(tx: Transaction, execution_id: str, now: int) -> Cancelled
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
         raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
-    return turns.cancel_turn(tx, root.id, "an operator", now)
+    return cancelling.cancel_turn(tx, root.id, "an operator", now)
 
 
 def _sleeps(tx: Transaction, execution_id: str) -> bool:

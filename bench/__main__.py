@@ -23,6 +23,7 @@ from bench import (
     postgres,
     resting,
     results,
+    running,
     scheduling,
     talking,
     watching,
@@ -51,6 +52,7 @@ ROWS: dict[str, Row] = {
     "dashboard": watching.dashboard,
     "page": opening.page,
     "size": resting.size,
+    "workflows": running.workflows,
     **platforms.ROWS,
     **postgres.ROWS,
 }

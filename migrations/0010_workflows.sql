@@ -22,11 +22,11 @@ CREATE UNIQUE INDEX workflows_slug ON workflows (slug) WHERE removed_at IS NULL;
 CREATE TABLE workflow_versions (
     workflow_id TEXT NOT NULL REFERENCES workflows (id),
     version INTEGER NOT NULL,
-    document TEXT NOT NULL,
     problems INTEGER NOT NULL,
     note TEXT NOT NULL,
     principal_id TEXT,
     at INTEGER NOT NULL,
+    document TEXT NOT NULL,
     PRIMARY KEY (workflow_id, version)
 ) STRICT, WITHOUT ROWID;
 
@@ -58,6 +58,11 @@ CREATE TABLE workflow_runs (
     created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX workflow_runs_workflow ON workflow_runs (workflow_id, execution_id);
+-- What is drawn and not over: a few among all turns.
+CREATE INDEX executions_drawn ON executions (graph, id)
+WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused');
+CREATE INDEX executions_drawn_newest ON executions (id)
+WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused');
 
 CREATE TABLE run_log (
     run_id TEXT NOT NULL REFERENCES workflow_runs (execution_id),

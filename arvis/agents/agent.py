@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from arvis.agents import notices, rounds
+from arvis.agents import notices, rounds, subagents
 from arvis.agents.briefing import Briefing, Materials, written
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
@@ -170,7 +170,8 @@ class _Nodes:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
         asked: Mapping[str, Any] = context.value
         number = rounds.count(context.state)
-        off = rounds.in_cycle(context.state) >= self._tools.rounds or bool(context.state.get("looping"))
+        most = context.state.get(RUN, {}).get("rounds") or self._tools.rounds
+        off = rounds.in_cycle(context.state) >= most or bool(context.state.get("looping"))
         request = await self._request(context, off=off)
         try:
             answer = await context.once("model", partial(self._call, context, request))
@@ -193,7 +194,7 @@ class _Nodes:
     async def _materials(
         self, context: NodeContext, turn: Standing, came: Sequence[str], brought: Brought
     ) -> Materials:
-        specs = await self._manner.specs(turn.agent.tools)
+        specs = await self._specs(context, turn.agent.tools)
         used = await self._used(context, came, group=self._briefing.in_group(turn))
         return Materials(
             skills=await self._skills(),
@@ -205,6 +206,9 @@ class _Nodes:
             extras=brought.extras,
         )
 
+    async def _specs(self, context: NodeContext, names: Sequence[str]) -> tuple[ToolSpec, ...]:
+        return (*await self._manner.specs(names), *subagents.specs_of(context.state))
+
     async def _rules(self, context: NodeContext, agent: Agent) -> str:
         """What it is told beside the rules of every agent: how to end, how to ask for tools, what its errand is."""
         ending = RULES if agent.completion == EXPLICIT else ""
@@ -214,7 +218,7 @@ class _Nodes:
     async def _request(self, context: NodeContext, *, off: bool) -> RunRequest:
         asked: Mapping[str, Any] = context.value
         used = await self._used(context, group=asked["group"])
-        specs = await self._manner.specs(asked["agent"]["tools"])
+        specs = await self._specs(context, asked["agent"]["tools"])
         fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
         behind = self._manner.shown(fitted, off=off)
         *earlier, newest = (Turn(role, content) for role, content in asked["turns"])

@@ -6,10 +6,11 @@ Scripts' parts. The first answer wins.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from arvis.agents.rounds import TOOL_EFFECT
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
-from arvis.domain.executions import PERSONAL_WAITS, Answer, Wait, WaitKind
+from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Wait, WaitKind
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.graph import lifecycle
 from arvis.ports.operations import WaitAnswer
@@ -22,12 +23,31 @@ APPROVERS: Mapping[str, Approvers] = {
     "owners": {PrincipalRole.OWNER},
     "operators": {PrincipalRole.OWNER, PrincipalRole.OPERATOR},
 }
+_ANYBODY: Approvers = {PrincipalRole.OWNER, PrincipalRole.OPERATOR, PrincipalRole.MEMBER}
+#: Words for whole groups, as a question of its own may name them; owners always may.
+_GROUPS: Mapping[str, Approvers] = {
+    **APPROVERS,
+    "owner": APPROVERS["owners"],
+    "operator": APPROVERS["operators"],
+    "member": _ANYBODY,
+    "members": _ANYBODY,
+}
+#: Key of the state, with the id of a position behind it: what a node that asks people says of its question (`{"approvers": […]}`).
+ASKS = "asks:"
 DECISIONS = {"approve", "accept", "reject", "edit", "feedback", "answer"}
 
 
 def approvers_of(named: str | Sequence[str]) -> Approvers:
     """What the configuration says; owners always may."""
     return APPROVERS[named] if isinstance(named, str) else {PrincipalRole.OWNER, *named}
+
+
+def question_of(execution: Execution | None, wait: Wait) -> Mapping[str, Any] | None:
+    """What the node says of its question that asks by itself; None for a question about a tool, or of the engine."""
+    if execution is None or wait.subject is not None:
+        return None
+    asked: Mapping[str, Any] | None = execution.state.get(ASKS + wait.cursor_id)
+    return asked
 
 
 def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers) -> bool:
@@ -37,15 +57,15 @@ def may_answer(tx: Transaction, wait: Wait, by: Principal, approvers: Approvers)
     execution = tx.executions.get(wait.execution_id)
     if wait.kind is WaitKind.USER and execution is not None and execution.principal_id == by.id:
         return True
-    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
+    allowed = _allowed(execution, wait, approvers)
     return by.role in allowed or f"{by.platform}:{by.user_id}" in allowed
 
 
 def asked_of(tx: Transaction, wait: Wait, approvers: Approvers) -> list[str]:
     """Whose word counts, for people: names, roles in the plural, and `platform:user id`."""
-    allowed = approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
-    named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
     execution = tx.executions.get(wait.execution_id)
+    allowed = _allowed(execution, wait, approvers)
+    named = [f"{each}s" if each in set(PrincipalRole) else each for each in sorted(allowed, reverse=True)]
     if wait.kind is WaitKind.USER and execution is not None:
         person = tx.principals.get(execution.principal_id or "")
         return [*([person.name] if person is not None else []), *named]
@@ -61,7 +81,8 @@ def answer_question(
     if wait is None or wait.kind not in PERSONAL_WAITS:
         raise NotFound(f"There is no question {wait_id}")
     if not may_answer(tx, wait, by, approvers):
-        roles = sorted(set(approvers) & set(PrincipalRole), reverse=True)
+        allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
+        roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
         raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
@@ -88,6 +109,23 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
         raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
     return {"decision": decision, "note": answer.note, "arguments": arguments, "text": answer.text}
+
+
+def named_approvers(execution: Execution | None, wait: Wait) -> Approvers | None:
+    """Those whom the node names that asks; None where it names nobody."""
+    asked = question_of(execution, wait)
+    if asked is None or not asked.get("approvers"):
+        return None
+    owners = set(APPROVERS["owners"])
+    return owners.union(*(_GROUPS.get(each.strip().casefold(), {each.strip()}) for each in asked["approvers"]))
+
+
+def _allowed(execution: Execution | None, wait: Wait, approvers: Approvers) -> Approvers:
+    """Whose word counts besides that of whom was asked: of an approval those whom its node names, else the configuration."""
+    named = named_approvers(execution, wait) if wait.kind is WaitKind.APPROVAL else None
+    if named is not None:
+        return named
+    return approvers if _is_about_a_tool(wait) else APPROVERS["operators"]
 
 
 def _is_about_a_tool(wait: Wait) -> bool:

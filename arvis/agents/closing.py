@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.stopping import stop_waiting
-from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, NotFound
 from arvis.ports.store import Transaction
 

@@ -40,6 +40,9 @@ _FAILURES = {
     },
 }
 
+#: Characters of an error that people are told.
+_LONGEST_ERROR = 300
+
 #: Of a delay, by the reason of the job that waits.
 _CAUSES = {
     "rate_limit": "The model takes no more questions just now",
@@ -65,16 +68,22 @@ def archived(agent: str) -> str:
     return f"{agent} is not there any more. Please ask somebody else."
 
 
-def question(prompt: str, wait_id: str, choices: Sequence[str]) -> str:
-    """Said where a turn waits for people."""
+def question(prompt: str, wait_id: str, choices: Sequence[str], who: str = "An owner") -> str:
+    """Said where a turn waits for people; `who` may answer."""
     words = " or ".join(f"“{choice}”" for choice in choices)
-    how = f"An owner can answer {words}" if words else "An owner can answer"
+    how = f"{who} can answer {words}" if words else f"{who} can answer"
     return f"{prompt}\n\nThis waits for an answer. {how}: `arvis waits answer {wait_id}`"
 
 
 def failed(reason: str) -> str:
     """The last word about a message that was given up; `reason` is the job's reason code."""
     return f"Sorry, I could not answer this: {_FAILURES.get(reason, 'something went wrong.')}"
+
+
+def workflow_failed(error: str) -> str:
+    """The last word about a message whose workflow has ended as failed."""
+    short = " ".join(error.split())
+    return f"Sorry, this did not work: {short if len(short) <= _LONGEST_ERROR else short[:_LONGEST_ERROR] + '…'}"
 
 
 def compaction_failed(agent: str, error: str) -> str:

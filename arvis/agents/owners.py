@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 
 from arvis.agents.saying import notice, say_in
+from arvis.domain.executions import Execution
 from arvis.domain.jobs import Failed, Job, JobKind, Priority
 from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
+from arvis.domain.workflows import STATE
 from arvis.ports.store import Transaction
 
 HOUR_MS = 3_600_000
@@ -21,6 +23,9 @@ _PLACE = "owner_place"
 _CHOSEN = "owners_notify"
 #: Characters of a complaint of the outside that are told.
 _LONGEST_ERROR = 300
+
+#: What begins runs with nobody there.
+_BY_ITSELF = frozenset({"schedule", "webhook"})
 
 _SEE = "\n`arvis jobs list --status failed` shows what was given up; `arvis jobs retry ID` tries it again."
 
@@ -84,6 +89,19 @@ def tell_of_dead_letter(tx: Transaction, job: Job, outcome: Failed, now: int) ->
     who = agent.name if agent is not None else "An agent"
     text = f"{who} had to give up a task ({outcome.reason}): {error}{_SEE}"
     return tell_owner(tx, f"given_up:{job.agent_id or job.kind}:{outcome.reason}", text, now)
+
+
+def tell_of_failed_run(tx: Transaction, execution: Execution, error: str, now: int) -> bool:
+    """What began by itself has ended as failed, and nobody else would hear of it; once an hour for each workflow and place that
+    began it."""
+    source = str(execution.state["run"]["source"])
+    if source.partition(":")[0] not in _BY_ITSELF:
+        return False
+    workflow = tx.workflows.get(execution.state.get(STATE, {}).get("id", ""))
+    name = workflow.name if workflow is not None else execution.graph
+    short = " ".join(error[: 4 * _LONGEST_ERROR].split())[:_LONGEST_ERROR]
+    text = f"The workflow {name} has failed: {short}\n`arvis workflows runs --id {execution.id}` tells more."
+    return tell_owner(tx, f"run_failed:{execution.graph}:{source}", text, now)
 
 
 def _chosen(tx: Transaction) -> Address | None:

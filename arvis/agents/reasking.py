@@ -7,8 +7,9 @@ found stays where it is, and counts for nothing.
 from __future__ import annotations
 
 from arvis.agents.agent import new_turn_state
+from arvis.agents.ways import own_way
+from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.conversations import estimate_tokens
-from arvis.domain.agent_rules import graph_named
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import Execution
@@ -37,16 +38,19 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
         raise Conflict("The agent that was asked is gone", fix="write a new message to another agent")
     before = execution.id
     tx.messages.reopen_turn(before)
+    way = own_way(tx, agent, content)
     begun = lifecycle.begin(
         tx,
         tx.new_id(),
-        graph_named(agent.graph),
-        _state(execution, message),
+        way.graph,
+        _state(execution, message) | dict(way.state),
         lane=conversation_lane(message.conversation_id or ""),
         priority=execution.priority,
         principal_id=execution.principal_id,
         now=now,
     )
+    if is_workflow(begun):
+        note_begun(tx, begun, "message", now)
     tx.messages.join_turn(before, begun.id)
     tx.incoming.replace_text(message.id, content, estimate_tokens(content))
     if by.id != message.principal_id:

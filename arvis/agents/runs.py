@@ -34,7 +34,9 @@ class Errand:
     """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
     only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
     message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
-    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it."""
+    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `model` is asked instead of the agent's
+    own; it may use tools for so many `rounds` (None: as everybody); `subagents` (`subagents.Subagent`) are further tools, and
+    `within` says in which run's log their calls stand."""
 
     prompt: str
     instructions: str = ""
@@ -44,8 +46,19 @@ class Errand:
     audience: str | None = None
     taint: Taint = CLEAN
     pictures: Sequence[Sequence[str]] = ()
+    model: str | None = None
+    rounds: int | None = None
+    subagents: Sequence[Mapping[str, Any]] = ()
+    within: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """What few errands have stands in it only where there is some."""
+        more = {
+            "model": self.model,
+            "rounds": self.rounds,
+            "subagents": [dict(each) for each in self.subagents],
+            "within": self.within,
+        }
         return {
             "prompt": self.prompt,
             "instructions": self.instructions,
@@ -54,6 +67,7 @@ class Errand:
             "tools": None if self.tools is None else list(self.tools),
             "audience": self.audience,
             "pictures": [list(each) for each in self.pictures],
+            **{name: value for name, value in more.items() if value},
         }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from arvis.agents import notices
+from arvis.agents.answers import named_approvers
 from arvis.agents.runs import is_run, message_of
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
@@ -22,10 +23,12 @@ from arvis.domain.messages import (
     DeliveryState,
     MessageStatus,
     OutgoingFile,
+    PrincipalRole,
     Role,
     StoredMessage,
 )
 from arvis.domain.taint import CLEAN, taint_in
+from arvis.domain.workflows import PREFIX
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -96,7 +99,18 @@ def ask(tx: Transaction, execution: Execution, now: int) -> None:
         show_questions(tx, execution, like=asked[-1], now=now)
         tx.messages.mark_turn(turn.id, MessageStatus.WAITING)
     elif is_run(turn):
+        if turn.graph.startswith(PREFIX):
+            _be_found(tx, execution, turn)
         show_questions(tx, execution, like=message_of(turn, None), now=now)
+
+
+def _be_found(tx: Transaction, execution: Execution, run: Execution) -> None:
+    """The questions of a workflow's run, which has a lane of its own, are answered by what is said in the talk where they are
+    shown."""
+    talk = tx.conversations.get(run.state["conversation"])
+    for wait in tx.waits.of_execution(execution.id):
+        if talk is not None and wait.answer is None and wait.kind in PERSONAL_WAITS:
+            tx.waits.find_in(wait.id, talk.lane)
 
 
 def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage, now: int) -> None:
@@ -110,13 +124,29 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
     if not open_:
         return
     for wait in open_:
-        if wait.kind is WaitKind.USER:
+        if wait.kind is WaitKind.USER and not is_run(lifecycle.root_of(tx, execution)):
             progress(tx, execution, wait.prompt, now)
             continue
-        text = notices.question(wait.prompt, wait.id, wait.choices)
+        if wait.kind is WaitKind.USER:
+            notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now)
+            continue
+        text = notices.question(wait.prompt, wait.id, wait.choices, _who(execution, wait))
         notice(tx, like=like, text=text, priority=execution.priority, now=now, buttons=_buttons(wait))
     shown = [*known, *(wait.id for wait in open_)]
     tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+
+
+def _who(execution: Execution, wait: Wait) -> str:
+    """Who may answer, as its sentence begins; whom the configuration names besides the owners, is not told to everybody."""
+    named = named_approvers(execution, wait)
+    if named is None:
+        return "An owner"
+    if PrincipalRole.MEMBER in named:
+        return "Anybody who may talk with this agent"
+    people = sorted(each for each in named if each not in set(PrincipalRole))
+    roles = ["an owner", *(["an operator"] if PrincipalRole.OPERATOR in named else [])]
+    words = " or ".join([*roles, *people])
+    return words[0].upper() + words[1:]
 
 
 def _buttons(wait: Wait) -> list[Button]:

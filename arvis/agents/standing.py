@@ -18,6 +18,7 @@ from arvis.domain.money import Spender
 from arvis.domain.platforms import Incident
 from arvis.domain.runs import Rest
 from arvis.domain.taint import Taint, taint_in
+from arvis.domain.workflows import RESULTS
 from arvis.memory import Recall, recall
 from arvis.ports.compactions import Calibration
 from arvis.ports.store import Transaction
@@ -79,11 +80,25 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 
 
 def _as_given(agent: Agent, execution: Execution) -> Agent:
-    """The agent as it works on a run: with no more tools, and to be done as its errand says."""
+    """The agent as it works on a run: with no more tools, by the model and to be done as its errand says."""
     errand = execution.state[RUN]
     allowed = errand["tools"]
-    tools = agent.tools if allowed is None else tuple(tool for tool in agent.tools if tool in allowed)
-    return replace(agent, tools=tools, completion=errand["completion"] or agent.completion)
+    return replace(
+        agent,
+        tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
+        completion=errand["completion"] or agent.completion,
+        model=errand.get("model") or agent.model,
+    )
+
+
+def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """Those of an agent's tools that are allowed; of one that stands for all of a server, those that are named."""
+    found = [each for tool in tools for each in ([tool] if tool in allowed else _of_server(tool, allowed))]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_server(tool: str, allowed: Sequence[str]) -> list[str]:
+    return [each for each in allowed if each.startswith(tool[:-1])] if tool.endswith(".*") else []
 
 
 def _person(tx: Transaction, execution: Execution) -> Principal | None:
@@ -96,8 +111,8 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
     conversation = tx.conversations.get(execution.state["conversation"])
     if conversation is None:
         raise ExecutionError(f"The turn {execution.id} has no conversation")
-    # What another agent asks for stands for itself (behaviour 1.9).
-    alone = "task" in execution.state or is_run(execution)
+    # What another agent asks for stands for itself (behaviour 1.9); the results of a workflow go on with the talk.
+    alone = is_run(execution) or execution.state.get("task", RESULTS) != RESULTS
     words = "\n".join(message.content for message in asked.current)[:_ASKED]
     history = _history(tx, execution, conversation, alone=alone)
     read_along = [] if alone or conversation.direct else _overheard(tx, conversation.address, now, begins=not history)

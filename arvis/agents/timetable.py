@@ -12,6 +12,7 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.heartbeat_script import checked_script
+from arvis.agents.workflow_runs import graph_of
 from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
 from arvis.domain.agent_rules import GRAPHS, graph_named
 from arvis.domain.agents import Agent
@@ -19,6 +20,7 @@ from arvis.domain.errors import Conflict, NotFound, Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, Schedule, ScheduleKind
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned, version_before
+from arvis.domain.workflows import PREFIX
 from arvis.ports.store import Transaction
 
 #: How many times to come are told of a schedule.
@@ -242,7 +244,7 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
     """All but the times."""
     _check_texts(wanted)
     _check_name(tx, wanted)
-    wanted = _check_work(wanted)
+    wanted = _check_work(tx, wanted)
     if wanted.script is None:
         return wanted
     if wanted.kind is not ScheduleKind.HEARTBEAT:
@@ -300,13 +302,15 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
         )
 
 
-def _check_work(wanted: Schedule) -> Schedule:
+def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:
     """With its graph under the name that is kept."""
     graph = None if wanted.graph is None else graph_named(wanted.graph)
-    if graph is not None and graph not in _GRAPHS:
+    if graph is not None and graph.startswith(PREFIX):
+        graph = graph_of(tx, graph)
+    elif graph is not None and graph not in _GRAPHS:
         raise Unprocessable(
             f"`graph` names {wanted.graph!r:.60}, which is not available.",
-            fix=f"Use {', '.join(sorted(_GRAPHS))}, or leave it out.",
+            fix=f"Use {', '.join(sorted(_GRAPHS))}, {PREFIX}SLUG, or leave it out.",
         )
     if not 1 <= wanted.max_cycles <= _MOST_CYCLES:
         raise Unprocessable(f"`maxCycles` must be from 1 to {_MOST_CYCLES}.", fix="Leave it out for 1.")

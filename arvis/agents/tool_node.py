@@ -9,23 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arvis.agents import rounds, tool_use
+from arvis.agents import rounds, subagents, tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
 from arvis.agents.extending import Extending
 from arvis.agents.manner import Manner
+from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.outgoing import with_files
 from arvis.agents.standing import Asked, load_asked
 from arvis.agents.tool_use import CallRunner, Planned
 from arvis.domain.agents import OWN_WORD_TOOLS
 from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address
+from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.domain.tools import Permit, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Next, Pause
+from arvis.graph.decisions import Decision, End, Next, Pause
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store, Transaction
-from arvis.ports.tool import Caller, Tool
+from arvis.ports.tool import Caller, EndsTurn, Tool
 from arvis.tools.registry import Registry
 
 #: What a person may say to an approval in a word; editing and feedback bring more (interfaces.md §4).
@@ -70,13 +72,16 @@ class ToolNode:
         earlier = [
             call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
         ]
-        planned = tool_use.wary(await self._plan(turn, calls, earlier), taint_in(context.state))
+        planned = tool_use.wary(await self._plan(turn, calls, earlier, context.state), taint_in(context.state))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
+        await subagents.hear(context, calls)
         for index in _to_ask(planned, context):
             if (text := _question(planned[index], turn)) is not None:
                 return self._ask(context, text, verdicts, _asking(index, planned[index]))
             planned[index] = planned[index].refused(TOO_LONG)
+        if (begun := subagents.begin(context, planned, number, verdicts=verdicts, asking=None)) is not None:
+            return begun
         runner = CallRunner(
             context=context,
             caller=self._caller(context, turn, number),
@@ -91,16 +96,22 @@ class ToolNode:
         context.record(_note_tools, context.execution.id, told, context.now())
         refused = {index: output for index, output in enumerate(outputs) if not _on_record(context, index, planned)}
         looping = bool(context.state.get("looping")) or tool_use.loops(calls, earlier)
+        read, made = await subagents.brought(context, self._store)
         files = [file for output in outputs for file in output.files]
-        changes = rounds.made(number, context.place, refused) | with_files(context.state, files)
-        taint = sorted({*context.state.get("taint", ()), *_labels(calls)})
-        return Next(None, looping=looping, verdicts={}, asking=None, taint=taint, **changes)
+        changes = rounds.made(number, context.place, refused) | made | with_files({**context.state, **made}, files)
+        taint = sorted({*context.state.get("taint", ()), *_labels(calls), *read})
+        changes |= {"looping": looping, "verdicts": {}, "asking": None, "taint": taint}
+        if (last := _last_words(planned, outputs)) is not None:
+            return End(_ended(last), **changes)
+        return Next(None, **changes)
 
-    async def _plan(self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall]) -> list[Planned]:
-        offer = await self._manner.offer(turn.agent.tools)
-        planned = tool_use.plan(calls, earlier, offer, self._rules.permit)
+    async def _plan(
+        self, turn: Asked, calls: Sequence[ToolCall], earlier: Sequence[ToolCall], state: Mapping[str, Any]
+    ) -> list[Planned]:
+        offer = subagents.joined(await self._manner.offer(turn.agent.tools), state)
+        planned = tool_use.plan(calls, earlier, offer, lambda tool: subagents.free(tool, self._rules.permit(tool)))
         if turn.agent.active:
-            return planned
+            return subagents.bounded(planned, state)
         return [each.refused("This agent is paused: its tools are not used.") for each in planned]
 
     def _verdicts(self, context: NodeContext, planned: Sequence[Planned]) -> dict[str, Any]:
@@ -141,6 +152,25 @@ class ToolNode:
             timezone=turn.agent.timezone or self._rules.timezone,
             taint=taint_in(context.state),
         )
+
+
+def _last_words(planned: Sequence[Planned], outputs: Sequence[ToolOutput]) -> str | None:
+    """What a tool gave whose success ends the turn; None where there was none."""
+    said = [
+        output.content
+        for each, output in zip(planned, outputs, strict=True)
+        if _ends_turn(each.tool) and not output.failed
+    ]
+    return "\n".join(said) or None
+
+
+def _ends_turn(tool: Tool | None) -> bool:
+    return isinstance(tool, EndsTurn) and tool.ends_turn()
+
+
+def _ended(text: str) -> dict[str, Any]:
+    outcome = WorkOutcome(WorkStatus.DONE, visible=text)
+    return RunResult(text, "", "", "").to_json() | {"outcome": outcome.to_json()}
 
 
 def _to_ask(planned: Sequence[Planned], context: NodeContext) -> list[int]:

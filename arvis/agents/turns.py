@@ -5,25 +5,23 @@ Scripts and parts of scripts. Whatever ends a turn goes through `end_turn`, so t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.agents import notices
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
-from arvis.agents.occasions import run_ended
 from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
-from arvis.agents.runs import is_run, source_of
+from arvis.agents.runs import is_run
 from arvis.agents.saying import deliver, notice
+from arvis.agents.ways import Way, own_way, way_for
+from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.conversations import estimate_tokens
-from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation, conversation_lane
-from arvis.domain.events import JobSettled, StatusChanged
-from arvis.domain.executions import Answer, Execution, ExecutionStatus, WaitKind
+from arvis.domain.executions import Answer, Execution, Wait, WaitKind
 from arvis.domain.jobs import NewJob, Priority
 from arvis.domain.messages import (
     FINAL_STATUSES,
@@ -39,7 +37,6 @@ from arvis.domain.messages import (
 )
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.graph import lifecycle
-from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
 from arvis.runner.billing import charge_turn
 
@@ -80,18 +77,26 @@ def begin_turn(
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
     asked = _answer_question(tx, conversation, principal, incoming.content, now)
     if asked is not None:
-        message = replace(message, execution_id=asked, position=_last_position(tx, asked) + 1)
+        message = _as_answer(tx, message, asked)
     else:
-        state = new_turn_state(agent.id, message.address, conversation.id) | _standing(incoming.sender)
+        state = new_turn_state(agent.id, message.address, conversation.id) | standing_as(incoming.sender)
+        way = way_for(tx, agent, message.content, message.address, files=bool(attachments))
         priority = priority_of(agent, principal.role)
-        message = _queue_turn(tx, message, agent, state, priority=priority, alone=False, now=now, run_at=run_at)
+        message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)
     tx.messages.add(message, event_id=incoming.event_id)
     tx.files.add(message.id, attachments)
     note_place(tx, message, principal, direct=incoming.is_direct, now=now)
     return message
 
 
-def _standing(sender: Sender) -> dict[str, Any]:
+def _as_answer(tx: Transaction, message: StoredMessage, asked: Execution) -> StoredMessage:
+    """A part of the turn that goes on with it. A run answers nobody: what it was told is dealt with."""
+    if is_run(asked):
+        return replace(message, status=MessageStatus.ANSWERED)
+    return replace(message, execution_id=asked.id, position=_last_position(tx, asked.id) + 1)
+
+
+def standing_as(sender: Sender) -> dict[str, Any]:
     """What limits this person besides the role, for what the turn does in their name."""
     reach = list(sender.agents) if sender.agents is not None else None
     return {"reach": reach, "paired": sender.paired}
@@ -99,15 +104,28 @@ def _standing(sender: Sender) -> dict[str, Any]:
 
 def _answer_question(
     tx: Transaction, conversation: Conversation, principal: Principal, text: str, now: int
-) -> str | None:
-    """The execution that asked this person here and goes on with the answer; the message is part of its turn. None
+) -> Execution | None:
+    """What asked this person here and goes on with the answer: the turn that the message is part of, or a run. None
     when nobody asked, or somebody was faster: then the message is a turn of its own."""
-    for wait in tx.waits.open_in_lane(conversation.lane, WaitKind.USER):
+    for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
         given = Answer({"decision": "answer", "text": text, "message": True}, principal.id)
-        if asking and asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
-            return asking.id
+        if not asking or is_run(asking):
+            continue
+        if asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
+            return lifecycle.root_of(tx, asking)
     return None
+
+
+def _questions(tx: Transaction, waits: Sequence[Wait]) -> Iterator[Wait]:
+    """Those that a person answers by writing, of what waits there and of what that called."""
+    for wait in waits:
+        if wait.kind is WaitKind.USER and wait.answer is None:
+            yield wait
+        elif wait.kind is WaitKind.CHILD:
+            for child in tx.executions.children_of(wait.execution_id):
+                if child.status in lifecycle.LIVE:
+                    yield from _questions(tx, tx.waits.open_in_lane(child.lane, WaitKind.USER, WaitKind.CHILD))
 
 
 def _last_position(tx: Transaction, execution_id: str) -> int:
@@ -119,31 +137,33 @@ def _queue_turn(
     tx: Transaction,
     message: StoredMessage,
     agent: Agent,
+    way: Way,
     state: Mapping[str, Any],
     *,
     priority: int,
-    alone: bool,
     now: int,
     run_at: int | None = None,
 ) -> StoredMessage:
-    """Execution and job of a turn; `alone`: no other message joins it."""
+    """Execution and job of a turn."""
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
     lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
         tx,
         tx.new_id(),
-        graph_named(agent.graph),
-        state,
+        way.graph,
+        {**state, **way.state},
         lane=lane,
         priority=priority,
         principal_id=principal_id,
         now=now,
     )
+    if is_workflow(execution):
+        note_begun(tx, execution, "message", now)
     job = NewJob.answer(
         lane,
         priority,
         agent_id=agent.id,
-        principal_id=None if alone else principal_id,
+        principal_id=None if way.alone else principal_id,
         message_id=message.id,
         execution_id=execution.id,
         tokens=message.tokens,
@@ -193,7 +213,8 @@ def begin_agent_turn(
     )
     state = new_turn_state(agent.id, address, conversation.id)
     state |= {"taint": sorted(task.taint), "lineage": dict(task.lineage), "task": task.route}
-    message = _queue_turn(tx, message, agent, state, priority=priority, alone=True, now=now)
+    way = replace(own_way(tx, agent, task.text), alone=True)
+    message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now)
     tx.messages.add(message)
     return message
 
@@ -308,46 +329,3 @@ def answer_at_once(
     said = notice(tx, like=asked, text=text, priority=Priority.OWNER, now=now, answers=[asked.id])
     tx.messages.answered_by(asked.id, said.id)
     return asked
-
-
-@dataclass(frozen=True, slots=True)
-class CancelledTurn:
-    """The user messages of a turn that was cancelled, and the jobs whose tasks are to end."""
-
-    asked: Sequence[StoredMessage]
-    jobs: Sequence[str]
-
-
-def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> CancelledTurn:
-    """End a turn at somebody's word; its notice says so, its timeline who."""
-    jobs = lifecycle.cancel(tx, execution_id, now)
-    execution = tx.executions.get(execution_id)
-    if execution is None:
-        return CancelledTurn([], jobs)
-    if is_run(execution):
-        if execution.status is ExecutionStatus.CANCELLED and source_of(execution):
-            run_ended(tx, execution, "cancelled", f"Stopped by {by}.", now)
-        return CancelledTurn([], jobs)
-    ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
-    asked = end_turn(tx, execution, ending, now)
-    tx.timeline.note([message.id for message in asked], "stopped", {"by": by}, now)
-    return CancelledTurn(asked, jobs)
-
-
-def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
-    """End a turn that has not begun, because its message was taken back: nothing is said."""
-    jobs = lifecycle.cancel(tx, execution_id, now)
-    execution = tx.executions.get(execution_id)
-    if execution is None:
-        return CancelledTurn([], jobs)
-    return CancelledTurn(
-        end_turn(tx, execution, Ending(MessageStatus.CANCELLED, Role.NOTICE, "", "deleted"), now), jobs
-    )
-
-
-def announce_cancelled(bus: Bus, turn: CancelledTurn) -> None:
-    """After the commit: end the tasks, tell the clients."""
-    for job_id in turn.jobs:
-        bus.publish(JobSettled(job_id, "cancelled"))
-    for message in turn.asked:
-        bus.publish(StatusChanged(message.address, message.id, MessageStatus.CANCELLED, "stopped"))

@@ -12,8 +12,10 @@ from typing import Any
 from arvis.agents import roster
 from arvis.agents.places import WEB, posted_by
 from arvis.agents.runs import Errand, NewRun, begin_run
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin, find, graph_of, whole_version
 from arvis.domain.agents import Agent, AgentStatus
-from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable
+from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable, UsageError
+from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, Priority
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.taint import CLEAN, Label
@@ -26,7 +28,7 @@ from arvis.ports.store import Transaction
 KNOWN_CALLS_MS = 7 * 86_400_000
 
 CHANGEABLE = frozenset(
-    {"path", "name", "agent_id", "preset", "template", "platform", "connector", "channel", "thread", "enabled"}
+    {"path", "name", "agent_id", "preset", "template", "platform", "connector", "channel", "thread", "enabled", "graph"}
     | {"secret", "secret_end"}
 )
 
@@ -118,17 +120,34 @@ def take_call(tx: Transaction, call: HookCall, now: int) -> TakenCall:
     call_id = call.call_id or tx.new_id()
     if not tx.webhooks.take(hook.id, call_id, None, now):
         return TakenCall(tx.webhooks.taken(hook.id, call_id) or "", repeated=True)
-    errand = Errand(
-        prompt=call.prompt,
-        instructions=_INSTRUCTIONS.format(name=hook.name),
-        taint=frozenset({Label.TOOLS}) if has_places(hook.template) else CLEAN,
-    )
-    run = NewRun(agent, errand, place, hook.principal_id, hook.source)
-    # Calls of one hook are answered one after the other, in the order in which they came.
-    begun = begin_run(tx, run, kind=JobKind.WEBHOOK, lane=hook.source, priority=Priority.MESSAGE, now=now)
+    begun = _begin(tx, hook, agent, place, prompt=call.prompt, now=now)
     execution_id = begun.id if begun is not None else ""
     tx.webhooks.note_run(hook.id, call_id, execution_id)
     return TakenCall(execution_id, repeated=False)
+
+
+def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prompt: str, now: int) -> Execution | None:
+    """Calls of one hook are answered one after the other, in the order in which they came; but the runs of a workflow go on side
+    by side."""
+    taint = frozenset({Label.TOOLS}) if has_places(hook.template) else CLEAN
+    if hook.graph is not None:
+        workflow = find(tx, hook.graph)
+        document = whole_version(tx, workflow).document
+        wanted = NewWorkflowRun(
+            workflow=workflow,
+            agent=agent_of(tx, document, agent.id),
+            address=place,
+            source=hook.source,
+            input=prompt,
+            principal_id=hook.principal_id,
+            trigger_kind="webhook",
+            taint=taint,
+            kind=JobKind.WEBHOOK,
+        )
+        return begin(tx, wanted, now)
+    errand = Errand(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
+    run = NewRun(agent, errand, place, hook.principal_id, hook.source)
+    return begin_run(tx, run, kind=JobKind.WEBHOOK, lane=hook.source, priority=Priority.MESSAGE, now=now)
 
 
 def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
@@ -144,7 +163,18 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
     place = posted_by(tx, hook.address)
     if isinstance(place, str):
         raise Unavailable("The answer could be posted by nobody.", why=place, fix="Give the web hook a `connector`.")
+    _check_graph(tx, hook)
     return agent, place
+
+
+def _check_graph(tx: Transaction, hook: Webhook) -> None:
+    """Raises `Unavailable` where its workflow cannot run now, so that the call is brought again."""
+    if hook.graph is None:
+        return
+    try:
+        whole_version(tx, find(tx, hook.graph))
+    except UsageError as gone:
+        raise Unavailable("The workflow of this web hook cannot run now.", why=gone.what, fix=gone.fix) from None
 
 
 # -- rules -------------------------------------------------------------------------------------------------
@@ -167,6 +197,8 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
     name = wanted.name.strip() or path[1:][:_LONGEST_NAME]
     wanted = replace(wanted, path=path, agent_id=agent.id, connector=connector, name=name)
     _check_texts(wanted)
+    if wanted.graph is not None:
+        wanted = replace(wanted, graph=graph_of(tx, wanted.graph))
     other = tx.webhooks.by_path(path)
     if other is not None and other.id != wanted.id:
         raise Conflict(f"There is a web hook at {path} already.", fix="Give another path.", code="path_taken")

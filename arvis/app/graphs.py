@@ -10,6 +10,7 @@ from arvis.agents.briefing import Briefing
 from arvis.agents.code_manner import CodeManner
 from arvis.agents.compaction import Compactor, Measures, compaction_graph
 from arvis.agents.converse import ConverseParts, converse_graph
+from arvis.agents.dispatching import dispatch_graph
 from arvis.agents.extending import Extending
 from arvis.agents.heartbeat import HeartbeatParts, heartbeat_graph
 from arvis.agents.model_call import ModelCaller
@@ -78,6 +79,7 @@ def build_graphs(parts: GraphParts) -> Mapping[str, Graph]:
         heartbeat_graph(HeartbeatParts(store=parts.store, skills=parts.skills, zone=parts.tools.timezone)),
         compaction_graph(_compactor(parts, caller, after=None)),
         proposal_graph(deadline_ms=rules.approval_ms, on_expiry=rules.on_expiry),
+        dispatch_graph(),
         reset_graph(store=parts.store, plugins=parts.plugins, sessions=rules.sessions, zone=rules.timezone),
     )
     return {graph.name: graph for graph in graphs}

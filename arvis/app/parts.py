@@ -20,6 +20,7 @@ from arvis.app.doctor import Doctor
 from arvis.app.graphs import GraphParts, build_graphs
 from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
+from arvis.app.workflows import drawn_graphs
 from arvis.bots.fleet import BotFleet
 from arvis.bots.keeper import BotKeeper
 from arvis.config import Config
@@ -87,6 +88,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         clock=base.clock,
         bus=base.bus,
         new_id=base.new_id,
+        drawn=drawn_graphs(graphs).find,
     )
     return MessageFlow(
         store=base.store,

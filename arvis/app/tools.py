@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from arvis.agents.reminders import ReminderDesk
 from arvis.agents.tool_node import ToolRules
+from arvis.agents.workflow_starting import WorkflowDesk
 from arvis.app.base import Base
 from arvis.app.bounds import schedule_rules
 from arvis.app.providers import ProviderShelf
@@ -102,6 +103,7 @@ class _Services:
                 sandbox=Bubblewrap(hidden=[base.folder.path]),
                 secrets=base.secrets,
                 search_url=settings.search_url,
+                workflows=WorkflowDesk(store=base.store, bus=base.bus, clock=base.clock),
                 reminders=ReminderDesk(
                     store=base.store, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
                 ),

@@ -34,6 +34,7 @@ COMMANDS = {
     "waits": Command("waits", "List the questions that wait for a person, and answer them."),
     "accounts": Command("accounts", "List, add, try and remove the accounts of models."),
     "variables": Command("variables", "List, show, set and remove what tools may ask for."),
+    "workflows": Command("workflows", "List, show, run, import and export workflows; answer and end their runs."),
     "schedules": Command("schedules", "List, show, create, update and delete crons and heartbeats."),
     "webhooks": Command("webhooks", "List, show, create, update and delete addresses that other programs call."),
     "projects": Command("projects", "List, show, create, update and delete what agents work on by themselves."),

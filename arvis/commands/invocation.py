@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arvis.agents.turns import CancelledTurn
+from arvis.agents.cancelling import CancelledTurn
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.messages import Address, Principal, Sender

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.resetting import begin_reset
 from arvis.agents.stopping import stop_waiting
-from arvis.agents.turns import CancelledTurn
 from arvis.commands.invocation import Invocation, Said
 from arvis.domain.messages import PrincipalRole
 from arvis.ports.store import Transaction

@@ -9,6 +9,7 @@ from arvis.commands.here import agents, how_to_address
 from arvis.commands.invocation import Invocation, Said, Spoken
 from arvis.commands.memory import memory
 from arvis.commands.new import new, reset
+from arvis.commands.run import run
 from arvis.commands.stop import stop
 from arvis.commands.usage import usage
 from arvis.commands.why import why
@@ -54,6 +55,7 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command(new, "begin a new conversation; memory stays"),
     "reset": Command(reset, "begin a new conversation with an empty folder; memory stays"),
     "stop": Command(stop, "end what is at work for you here"),
+    "run": Command(run, "begin a workflow: its name, then its input; alone it tells which there are"),
     "agents": Command(agents, "tell whom you can talk to here, and how"),
     "memory": Command(memory, "show and correct what is kept about you and this place"),
     "usage": Command(usage, "tell what you asked for today and this month, and what it cost"),

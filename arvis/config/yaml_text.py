@@ -111,6 +111,25 @@ def read_texts(text: str) -> Any:
         raise _unreadable(error) from error
 
 
+class _Plain(yaml.CSafeDumper):
+    """Writes out what stands in several places, and texts of several lines as lines."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the library calls it so
+        return True
+
+
+def _as_lines(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Plain.add_representer(str, _as_lines)
+
+
+def write_text(value: Any) -> str:
+    """Plain values as a text that `Document` reads to the same."""
+    return str(yaml.dump(value, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120))
+
+
 def _line(part: yaml.Node | yaml.Event) -> int:
     return part.start_mark.line + 1 if part.start_mark is not None else 1
 

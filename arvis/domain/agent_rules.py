@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from arvis.domain.agents import CONDUCTOR, Agent, Binding
+from arvis.domain.workflows import PREFIX
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 
@@ -46,6 +47,11 @@ _PLATFORM = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}", re.ASCII)
 def graph_named(name: str) -> str:
     """The graph that a person means by this name."""
     return _ALIASES.get(name, name)
+
+
+def is_workflow_graph(name: str) -> bool:
+    """Whether this is how an agent names a workflow as its graph; which there are, is known when it runs."""
+    return name.startswith(PREFIX) and SLUG.fullmatch(name.removeprefix(PREFIX).lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +110,9 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
 def _flaws_of_work(agent: Agent) -> Iterator[Flaw]:
     if agent.model is not None and not _MODEL.fullmatch(agent.model):
         yield Flaw("model", "must be a model as provider/model, or its bare name", "Write openai/gpt-4o-mini.")
-    if agent.graph not in GRAPHS:
+    if agent.graph not in GRAPHS and not is_workflow_graph(agent.graph):
         text = f"names {agent.graph[:LONGEST_NAME]}, which is not available in this version"
-        yield Flaw("graph", text, f"Use {', '.join(sorted(GRAPHS))}.")
+        yield Flaw("graph", text, f"Use {', '.join(sorted(GRAPHS))}, or {PREFIX}SLUG of a workflow.")
     if agent.completion not in COMPLETIONS:
         yield Flaw("completion", f"must be one of {', '.join(COMPLETIONS)}", "Use one of them.")
     if agent.on_new_message is not None and agent.on_new_message not in ON_NEW_MESSAGE:

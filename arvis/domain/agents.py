@@ -23,7 +23,9 @@ HARMLESS_TOOLS = frozenset({"web_search", "calculate", "get_time", "http_fetch"}
 HARMLESS_PLUGINS = frozenset({"time", "environment", "helpers", "active_agents"})
 
 #: Tools whose outputs are the house's own words; what any other says comes from outside, and taints the turn.
-OWN_WORD_TOOLS = frozenset({"calculate", "get_time", "get_variable", "schedule", "update_project"})
+OWN_WORD_TOOLS = frozenset(
+    {"calculate", "get_time", "get_variable", "schedule", "update_project", "start_workflow", "abort_workflow"}
+)
 
 
 @dataclass(frozen=True, slots=True)

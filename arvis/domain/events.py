@@ -136,6 +136,13 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class RunAdvanced:
+    """The log of a workflow's run has new lines; whoever shows it reads them."""
+
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoticesMissed:
     """What other processes said may not have been heard: whoever waits for a notice looks for itself."""
 
@@ -158,5 +165,6 @@ Event = (
     | SchedulesChanged
     | BotStateChanged
     | Changed
+    | RunAdvanced
     | NoticesMissed
 )

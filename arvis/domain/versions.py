@@ -19,6 +19,7 @@ class Versioned(StrEnum):
     PROJECT = "project"
     SETTINGS = "settings"
     SKILL = "skill"
+    WORKFLOW = "workflow"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ class Preset(StrEnum):
 class Webhook:
     """`path` begins with a slash. `template` is the prompt, with places such as `{{payload.a.b}}`; the answer goes to the
     channel (platform, connector, channel, thread). `secret` is sealed (empty: calls are not signed), `secret_end` its last
-    four characters; `principal_id` is whom it acts for. Times in ms."""
+    four characters; `principal_id` is whom it acts for; `graph` is a workflow that takes the calls instead of the agent
+    (`workflow:SLUG`; None: the agent). Times in ms."""
 
     id: str
     path: str
@@ -40,6 +41,7 @@ class Webhook:
     trigger_count: int
     created_at: int
     updated_at: int
+    graph: str | None = None
 
     @property
     def address(self) -> Address:

@@ -11,6 +11,18 @@ from typing import Any
 #: it by its slug.
 PREFIX = "workflow:"
 
+#: Keys of the execution's state: the run (`{"id", "version", "entry", "trigger", "input", "carried"?}`), and, before the id of a node,
+#: its newest output (`{"output", "label", "at", "failed"?, "tainted"?}`).
+STATE = "workflow"
+OUTPUT = "out:"
+#: Before the id of a node: what it said in the chat, so that the end of the run does not say it again.
+SAID = "said:"
+#: Of a run: how many others it was begun by, one by another.
+DEPTH = "workflow_depth"
+
+#: The route by which the results of a run come back to the agent that started it: a part of its own talk.
+RESULTS = "workflow"
+
 #: What may start one by itself.
 MESSAGE_TRIGGERS = frozenset({"message", "chat-app", "dashboard"})
 

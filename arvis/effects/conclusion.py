@@ -10,20 +10,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from arvis.agents import notices, rounds, saying, turns
+from arvis.agents import notices, rounds, saying, turns, workflow_ends
 from arvis.agents.agent import is_turn
 from arvis.agents.occasions import run_ended
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.outgoing import files_of
+from arvis.agents.owners import tell_of_failed_run
 from arvis.agents.posting import post, unsilenced
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
+from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.changes import topic_of_effect
 from arvis.domain.effects import EffectResult, Outcome
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Taint, taint_in
+from arvis.domain.workflows import SAID
 from arvis.effects import approvals
 from arvis.effects.applying import apply
 from arvis.effects.delegation import on_turn_end
@@ -40,6 +43,11 @@ from arvis.tags import Reply, read
 _AT_AN_END = frozenset({WorkStatus.DONE, WorkStatus.CONTINUE, WorkStatus.OPEN})
 
 
+#: What of a run of a workflow is posted, by what began it; and the code of a turn whose workflow has failed.
+POSTED = frozenset({"schedule", "webhook", "chat"})
+WORKFLOW_FAILED = "workflow_failed"
+
+
 class Conclusion:
     """Of one walk. `asked` holds the messages of the turn that it concluded, once that is done; `rescheduled` says whether
     it changed when something is to happen, `changed` what else of the product it did (topics); `zone` is the daemon's."""
@@ -54,14 +62,19 @@ class Conclusion:
     def of(self, execution: Execution) -> Closing:
         """What to commit with this end (or rest) of the execution."""
         done = execution.status is ExecutionStatus.DONE
+        if execution.status is ExecutionStatus.FAILED:
+            return partial(self._fail, execution=execution)
         if execution.graph == approvals.GRAPH:
             return partial(self._decide if done else _tell, execution=execution)
         if not is_turn(execution) and not is_run(execution):
             return nothing(execution)
         if not done:
             return partial(self._wait, execution=execution)
-        result = RunResult.from_json(execution.result)
+        result = _result_of(execution)
         reply = _with_earlier(read(result.content), execution)
+        if is_workflow(execution):
+            # Its agents' tags were dealt with as each of them ended; what else stands in it are others' words.
+            reply = replace(reply, proposals=())
         if is_run(execution):
             return partial(self._finish_run, execution=execution, reply=reply)
         return partial(self._finish, execution=execution, result=result, reply=reply)
@@ -79,22 +92,42 @@ class Conclusion:
             text = f"{text}{notices.EXHAUSTED}"
         if execution.state.get("cycle") and saying.was_said(tx, execution, text):
             text = ""  # it was said on the way
+        if _said_before(execution):
+            text = ""
         ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint)
         self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
+        workflow_ends.ended(tx, execution, now)
+
+    def _fail(self, tx: Transaction, now: int, *, execution: Execution) -> None:
+        """Its graph has ended it as failed; no attempt of its job can change that."""
+        error = execution.error or "It failed."
+        if is_run(execution):
+            if source_of(execution):
+                run_ended(tx, execution, "failed", error, now)
+                tell_of_failed_run(tx, execution, error, now)
+        elif is_turn(execution):
+            text = notices.workflow_failed(error)
+            ending = Ending(MessageStatus.FAILED, Role.NOTICE, text, WORKFLOW_FAILED)
+            self.asked = turns.end_turn(tx, execution, ending, now)
+            if self.asked:
+                on_turn_end(tx, execution, text, taint_in(execution.state), now, limits=self._limits)
+        workflow_ends.ended(tx, execution, now)
 
     def _finish_run(self, tx: Transaction, now: int, *, execution: Execution, reply: Reply) -> None:
         """What a run has to say is posted, where it is nobody's child; whoever called a child reads what came of it."""
         taint = taint_in(execution.state)
         situation = self._situation(tx, execution, None, taint)
         if situation is None:
+            workflow_ends.ended(tx, execution, now)
             return
         results = self._apply(tx, reply, situation, now)
+        workflow_ends.ended(tx, execution, now)
         if not (source := source_of(execution)):
             return
-        words = unsilenced(reply.visible)
+        words = "" if _said_before(execution) else unsilenced(reply.visible)
         text = "\n\n".join(filter(None, [words, report(results)]))
-        if text:
+        if text and _is_posted(execution, source):
             post(
                 tx,
                 agent=situation.agent,
@@ -108,7 +141,7 @@ class Conclusion:
                 files=files_of(execution.state),
             )
         status = _status(execution) or WorkStatus.DONE
-        said = text or WorkOutcome.from_json(execution.result["outcome"]).note
+        said = text or _note_of(execution)
         run_ended(tx, execution, "silent" if status in _AT_AN_END and not text else status, said, now)
 
     def _apply(self, tx: Transaction, reply: Reply, situation: Situation, now: int) -> list[EffectResult]:
@@ -153,6 +186,26 @@ class Conclusion:
         self.rescheduled = result.proposal.kind in CHANGES and result.outcome is Outcome.DONE
 
 
+def _result_of(execution: Execution) -> RunResult:
+    """What a graph that ends without a word of a model gave is none."""
+    given = execution.result
+    if isinstance(given, dict) and "content" in given:
+        return RunResult.from_json(given)
+    return RunResult("", model="", provider="", account="")
+
+
+def _said_before(execution: Execution) -> bool:
+    """Whether a node of a workflow said on the way what the run ends with. What the last node said is left to the end."""
+    result = execution.result if isinstance(execution.result, dict) else {}
+    said = {text for name, text in execution.state.items() if name.startswith(SAID) and name != SAID + result.get("last", "")}
+    return is_workflow(execution) and bool(result.get("content")) and result["content"] in said
+
+
+def _is_posted(execution: Execution, source: str) -> bool:
+    """Whoever began a workflow by the API, or as an agent, reads its result there."""
+    return not is_workflow(execution) or source.partition(":")[0] in POSTED
+
+
 def _with_earlier(reply: Reply, execution: Execution) -> Reply:
     """With what the replies before asked for, when it said that it goes on; what is asked for again counts once."""
     if not (earlier := rounds.whole_replies(execution.state)):
@@ -167,6 +220,11 @@ def _status(execution: Execution) -> WorkStatus | None:
     """How it says that it ended."""
     said = (execution.result or {}).get("outcome", {}).get("status")
     return WorkStatus(said) if said in set(WorkStatus) else None
+
+
+def _note_of(execution: Execution) -> str:
+    outcome = (execution.result or {}).get("outcome")
+    return WorkOutcome.from_json(outcome).note if outcome else ""
 
 
 def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:

@@ -90,7 +90,7 @@ class NodeContext:
         not repeatable leaves a `started` row first, and is asked about when a crash left nothing but that. Several
         may go on at once: then each is durable as soon as it ends.
         """
-        known = self._effects.get(name)
+        known = self.known(name)
         if known is not None and known.state is EffectState.FINISHED:
             return known.result
         if known is not None:

@@ -148,10 +148,13 @@ Opener = Callable[[Sequence[Cursor], Sequence[Cursor], Mapping[str, Any]], Opene
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Where branches come together: positions stand here until it opens, and go on as one to the node `target`. It stands
-    in the graph under a name of its own, which edges lead to."""
+    in the graph under a name of its own, which edges lead to. `title` is what people call it (empty: its target); one that
+    is `last` holds who has nothing more to do, and is never waited at in vain."""
 
     target: str
     open: Opener
+    title: str = ""
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ class Graph:
     """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that reads
     (at a time in ms) what the first node works on: in one look with the execution, and handed to that node. `gates` are by
     name. While a question of one of the `breaks` is open, no position begins another node; of several that come to such a
-    node one asks after the other."""
+    node one asks after the other. One that would have more than `max_branches` positions at once has failed."""
 
     name: str
     start: str
@@ -170,6 +173,7 @@ class Graph:
     opening: Opening | None = None
     gates: Mapping[str, Gate] = field(default_factory=dict)
     breaks: frozenset[str] = frozenset()
+    max_branches: int = 10_000
 
     @property
     def version(self) -> str:

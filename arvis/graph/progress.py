@@ -175,6 +175,9 @@ class Progress:
             if not self.cursors:
                 self._end(value)
             return
+        if len(self.cursors) + len(targets) - 1 > self.graph.max_branches:
+            self._fail(f"It would have more than {self.graph.max_branches} branches at once.")
+            return
         self._put(self._at(cursor, targets[0], value))
         for target in targets[1:]:
             self._put(self._at(Cursor(self.new_id(), self.execution.id, "", None), target, value))
@@ -235,7 +238,8 @@ class Progress:
         if self.ended or self.becoming:
             return
         if all(cursor.node in self.graph.gates for cursor in self.cursors.values()):
-            names = sorted({self.graph.gates[cursor.node].target for cursor in self.cursors.values()})
+            gates = [self.graph.gates[cursor.node] for cursor in self.cursors.values()]
+            names = sorted({gate.title or gate.target for gate in gates if not gate.last})
             self._fail(f"Nothing can go on: {', '.join(names)} still waited for branches that cannot come any more.")
         else:
             self.execution = replace(self.execution, status=ExecutionStatus.PAUSED, updated_at=self.now())

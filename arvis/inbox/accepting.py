@@ -11,9 +11,9 @@ from typing import Protocol
 
 from arvis import commands
 from arvis.agents import reviewing, turns
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.pairing import PAIRABLE, offer_pairing
 from arvis.agents.saying import notice
-from arvis.agents.turns import CancelledTurn
 from arvis.commands import Invocation, Spoken
 from arvis.conversations.bot_talk import may_begin_turn
 from arvis.domain.jobs import Priority

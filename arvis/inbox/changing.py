@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from arvis.agents import turns
-from arvis.agents.turns import CancelledTurn
+from arvis.agents import cancelling
+from arvis.agents.cancelling import CancelledTurn
 from arvis.conversations import estimate_tokens
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.jobs import JobStatus
@@ -44,7 +44,7 @@ def delete(tx: Transaction, deletion: MessageDeletion, now: int) -> CancelledTur
     if known is None:
         tx.observed.edit(deletion.address, deletion.ref, None)
     elif _not_begun(tx, known):
-        cancelled = turns.withdraw_turn(tx, known.execution_id or "", now)
+        cancelled = cancelling.withdraw_turn(tx, known.execution_id or "", now)
     else:
         _note(tx, known, "deleted", {}, now)
     _keep(tx, deletion.address, deletion.event_id, known, now)

@@ -10,10 +10,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arvis.agents import turns
+from arvis.agents import cancelling
 from arvis.agents.answers import Approvers, answer_question
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.saying import STOP, WAIT
-from arvis.agents.turns import CancelledTurn
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.messages import FINAL_STATUSES, Address, Principal, PrincipalRole
 from arvis.domain.platforms import Click
@@ -97,5 +97,5 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
         return Pressed(_NOTHING)
     if by.principal.id != message.principal_id and by.principal.role not in _LOOKS_AFTER:
         return Pressed(Clicked("Only who asked may stop this.", done=False))
-    cancelled = turns.cancel_turn(tx, message.execution_id, by.principal.id, now)
+    cancelled = cancelling.cancel_turn(tx, message.execution_id, by.principal.id, now)
     return Pressed(Clicked("Stopped.", done=True), [cancelled])

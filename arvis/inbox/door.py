@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from arvis.agents import turns
+from arvis.agents import cancelling
+from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.owners import tell_owner
 from arvis.agents.stopping import stop_turns
-from arvis.agents.turns import CancelledTurn
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.messages import Address, Attachment, FeedPosition, FileKind, IncomingMessage, MessageStatus, Upload
@@ -184,7 +184,7 @@ class Door:
 
     def _announce(self, cancelled: Iterable[CancelledTurn]) -> None:
         for turn in cancelled:
-            turns.announce_cancelled(self._bus, turn)
+            cancelling.announce_cancelled(self._bus, turn)
 
 
 # -- scripts -----------------------------------------------------------------------------------------------

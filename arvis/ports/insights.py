@@ -25,6 +25,7 @@ from arvis.ports.projects import ProjectInsights
 from arvis.ports.receipts import ReceiptInsights
 from arvis.ports.schedules import ScheduleInsights
 from arvis.ports.webhooks import WebhookInsights
+from arvis.ports.workflows import WorkflowInsights
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,7 @@ class Insights(
     PeopleInsights,
     ReceiptInsights,
     OverviewInsights,
+    WorkflowInsights,
     Protocol,
 ):
     async def message(self, message_id: str) -> MessageTimeline | None: ...

@@ -207,8 +207,12 @@ class Waits(Protocol):
         """Whether any question of the whole house is open."""
         ...
 
-    def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
-        """The open questions of this kind in a lane, the oldest first."""
+    def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
+        """The open questions of this kind (or of the other) in a lane, the oldest first."""
+        ...
+
+    def find_in(self, wait_id: str, lane: str) -> None:
+        """From now on the question is found in this lane, whichever that of its execution is."""
         ...
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:

@@ -78,6 +78,35 @@ class Wary(Protocol):
     def wary(self, arguments: Mapping[str, Any]) -> bool: ...
 
 
+@runtime_checkable
+class Current(Protocol):
+    """A tool whose description tells what there is at the moment."""
+
+    async def current(self) -> Tool:
+        """The same as it is to be offered now."""
+        ...
+
+
+@runtime_checkable
+class EndsTurn(Protocol):
+    """A tool whose success is the end of the turn: what it gave is the answer."""
+
+    def ends_turn(self) -> bool: ...
+
+
+class WorkflowStarts(Protocol):
+    """Workflows that an agent starts and aborts: its tools reach them through this. Each answers in words for the model, and
+    raises `ToolError`."""
+
+    async def listing(self) -> str:
+        """Those that there are, one a line."""
+        ...
+
+    async def start(self, caller: Caller, *, workflow: str, given: str) -> str: ...
+
+    async def abort(self, caller: Caller, run: str) -> str: ...
+
+
 class Reminders(Protocol):
     """What the people that an agent talks with are to be reminded of: the tool `schedule` reaches it through this. Each
     answers in words for the model, and raises `ToolError`."""
@@ -96,7 +125,7 @@ class Reminders(Protocol):
 @dataclass(frozen=True, slots=True)
 class ToolServices:
     """What tools are made with. `http` goes only to addresses of the configuration, `fetcher` to all others;
-    `search_url` is the address of the web search; `reminders` is None where nobody keeps any."""
+    `search_url` is the address of the web search; `reminders` is None where nobody keeps any, `workflows` where there are none."""
 
     store: Store
     clock: Clock
@@ -106,6 +135,7 @@ class ToolServices:
     secrets: SecretBox
     search_url: str
     reminders: Reminders | None = None
+    workflows: WorkflowStarts | None = None
 
 
 class ToolSource(Protocol):

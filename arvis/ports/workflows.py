@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-from arvis.domain.workflows import LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
+from arvis.domain.workflows import LogEntry, RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.ports.pages import Page
 
 
 class Workflows(Protocol):
@@ -35,6 +38,10 @@ class Workflows(Protocol):
         """Those of these kinds, by the ids of their workflows."""
         ...
 
+    def all(self) -> list[Workflow]:
+        """Those that are not removed, by their ids."""
+        ...
+
     def count(self) -> int:
         """Those that are not removed."""
         ...
@@ -58,6 +65,136 @@ class WorkflowRuns(Protocol):
         """The ids of its runs that are not over, the newest first."""
         ...
 
+    def at_work(self, limit: int) -> list[Execution]:
+        """The executions of all workflows that are not over, the newest first."""
+        ...
+
     def prune(self, before: int, limit: int) -> int:
         """Forget the logs of so many runs that ended before this time; how many there were."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    id: str
+    status: RunStatus
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRow:
+    """A workflow in a list: the errors in its newest version, the kinds of what begins it, its newest run and how many are not
+    over (`MOST_LIVE` stands for more)."""
+
+    workflow: Workflow
+    problems: int
+    triggers: Sequence[str]
+    last_run: LastRun | None
+    live: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A version without its document; `by` is the name of who saved it."""
+
+    version: int
+    problems: int
+    note: str
+    by: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An open question to a person, of a run or of what works for it, and the position of the run at which that is (as the engine
+    calls it)."""
+
+    wait_id: str
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in a list. `asked` are its open questions, the oldest first; `cost_micros` with all that works for it. Times in
+    ms; `ended_at` None while it is not over."""
+
+    run: WorkflowRun
+    slug: str
+    name: str
+    status: RunStatus
+    error: str | None
+    ended_at: int | None
+    asked: Sequence[Asked]
+    cost_micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunChild:
+    """What a run called, and the position that did."""
+
+    id: str
+    graph: str
+    status: ExecutionStatus
+    created_at: int
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position of a run, and what it waits for there (None: nothing)."""
+
+    node: str
+    waits_for: WaitKind | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as its page shows it. `places` are its positions, `visits` counts those that were left, by them; `children` are what it
+    called, the oldest first; `message_id` is the message that it answers."""
+
+    row: RunRow
+    execution: Execution
+    places: Sequence[Place]
+    visits: Mapping[str, int]
+    children: Sequence[RunChild]
+    message_id: str | None
+
+
+#: More than so many live runs are not counted, nor more open questions of one run shown.
+MOST_LIVE = 100
+
+
+class WorkflowInsights(Protocol):
+    async def workflows(
+        self, *, text: str | None, enabled: bool | None, limit: int, cursor: str | None
+    ) -> Page[WorkflowRow]:
+        """The newest first; with `text` those whose name, slug or description has it, whatever its case."""
+        ...
+
+    async def workflow(self, workflow_id: str) -> WorkflowRow | None: ...
+
+    async def workflow_versions(self, workflow_id: str, *, limit: int, cursor: str | None) -> Page[VersionRow]:
+        """The newest first."""
+        ...
+
+    async def runs(
+        self,
+        *,
+        workflow_id: str | None,
+        status: RunStatus | None,
+        source: str | None,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[RunRow]:
+        """The newest first. `source` is a whole one, or the part before its colon."""
+        ...
+
+    async def run(self, run_id: str) -> RunView | None: ...
+
+    async def run_head(self, run_id: str) -> RunRow | None:
+        """The same without what it did."""
+        ...
+
+    async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
+        """The lines behind number `after`, in order; None where there is no such run."""
         ...

@@ -5,17 +5,23 @@ A run begins without history; what it says is posted in its channel (behaviour.m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from arvis.agents import occasions
 from arvis.agents.places import posted_by
 from arvis.agents.reminders import errand_of, reach_of
 from arvis.agents.runs import Errand, NewRun, begin_run
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin_keyed, entry_of, find, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
+from arvis.domain.errors import UsageError
 from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.domain.schedules import Cause, MadeBy, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
-from arvis.domain.taint import CLEAN, Label
+from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.workflows import PREFIX
 from arvis.ports.store import Transaction
 
 STILL_RUNNING = "What it began before has not ended."
@@ -44,6 +50,8 @@ def begin(tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int)
     if schedule.script is not None:
         begun = _call_script(tx, schedule, occurrence, now)
         return occurrence if begun else _end(tx, occurrence, STILL_RUNNING, now)
+    if schedule.graph is not None and schedule.graph.startswith(PREFIX):
+        return _walk(tx, schedule, *ready, occurrence, now=now)
     run = _run(schedule, *ready, errand_of(schedule), _GRAPHS[schedule.kind])
     return _ask(tx, schedule, run, occurrence, priority=Priority.BACKGROUND, now=now)
 
@@ -95,6 +103,53 @@ def _ask(
     return occurrence
 
 
+def _walk(
+    tx: Transaction, schedule: Schedule, agent: Agent, place: Address, occurrence: Occurrence, *, now: int
+) -> Occurrence:
+    """Begin the run of the schedule's workflow that is to end this occurrence. One that cannot begin has failed, and its owner
+    hears of it like of other failures."""
+    try:
+        workflow = find(tx, schedule.graph or "")
+        document = whole_version(tx, workflow).document
+    except UsageError as gone:
+        occasions.end(tx, occurrence, OccurrenceStatus.FAILED, f"{gone.what} {gone.fix}".strip(), now)
+        return tx.occurrences.get(occurrence.id) or occurrence
+    wanted = NewWorkflowRun(
+        workflow=workflow,
+        agent=agent_of(tx, document, agent.id),
+        address=place,
+        source=schedule.source,
+        input=schedule.prompt or None,
+        trigger=schedule.prompt or schedule.name,
+        principal_id=schedule.principal_id,
+        entry=_entry(schedule, document),
+        taint=_taint_of(schedule),
+        priority=Priority.BACKGROUND,
+        kind=_KINDS[schedule.kind],
+        lane=schedule.key,
+        more=reach_of(schedule),
+    )
+    begun = begin_keyed(tx, wanted, now, key=schedule.key)
+    if begun is None:
+        return _end(tx, occurrence, STILL_RUNNING, now)
+    occurrence = replace(occurrence, execution_id=begun.id)
+    tx.occurrences.save(occurrence)
+    return occurrence
+
+
+def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
+    """Its trigger of this kind: `schedule`, `calendar` (behaviour.md 2.7) or `heartbeat`; else where every run begins."""
+    kinds = ("heartbeat",) if schedule.kind is ScheduleKind.HEARTBEAT else ("schedule", "calendar")
+    entries = [entry_of(document, kind) for kind in kinds]
+    usual = entry_of(document)
+    return next((entry for entry in entries if entry != usual), usual)
+
+
+def _taint_of(schedule: Schedule) -> Taint:
+    """What a model wrote into a schedule are not its person's own words."""
+    return CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
+
+
 def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occurrence:
     ended = replace(occurrence, status=OccurrenceStatus.SKIPPED, report=report, ended_at=now)
     tx.occurrences.save(ended)
@@ -104,11 +159,9 @@ def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occu
 def _run(schedule: Schedule, agent: Agent, place: Address, errand: Errand, otherwise: str) -> NewRun:
     """`otherwise` is the graph where the schedule names none."""
     graph = graph_named(schedule.graph or otherwise)
-    # What a model wrote into a schedule are not its person's own words.
-    taint = CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
     return NewRun(
         agent=agent,
-        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | taint),
+        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | _taint_of(schedule)),
         address=place,
         principal_id=schedule.principal_id,
         source=schedule.source,

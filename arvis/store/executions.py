@@ -103,6 +103,7 @@ class SqlExecutions:
         self._session.execute(
             "save_execution",
             id=execution.id,
+            graph=execution.graph,
             version=execution.version,
             state=dump(dict(execution.state)),
             status=execution.status,
@@ -197,6 +198,8 @@ _PARTS = (
     "delete_execution_waits",
     "delete_execution_cursors",
     "delete_execution_delegation",
+    "forget_run_log",
+    "delete_workflow_run",
     "delete_old_execution",
 )
 
@@ -234,8 +237,12 @@ class SqlWaits:
     def any_open(self) -> bool:
         return self._session.one("any_open_wait") is not None
 
-    def open_in_lane(self, lane: str, kind: WaitKind) -> list[Wait]:
-        return [wait_of(row) for row in self._session.rows("open_waits_in_lane", lane=lane, kind=kind)]
+    def open_in_lane(self, lane: str, kind: WaitKind, other: WaitKind | None = None) -> list[Wait]:
+        rows = self._session.rows("open_waits_in_lane", lane=lane, kind=kind, other=other or kind)
+        return [wait_of(row) for row in rows]
+
+    def find_in(self, wait_id: str, lane: str) -> None:
+        self._session.execute("find_wait_in", id=wait_id, lane=lane)
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
         text = dump({"value": answer.value, "expired": answer.expired})

@@ -32,6 +32,7 @@ from arvis.store.talk_insights import SqlTalkInsights
 from arvis.store.timeline import MessageRows, current_status, timeline_of
 from arvis.store.variables import variable_of
 from arvis.store.work_insights import SqlWorkInsights
+from arvis.store.workflow_insights import SqlWorkflowInsights
 
 
 class SqlInsights(
@@ -46,6 +47,7 @@ class SqlInsights(
     SqlReceiptInsights,
     SqlOverviewInsights,
     SqlWorkInsights,
+    SqlWorkflowInsights,
 ):
     """`Insights` on either database."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from arvis.domain.workflows import LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.executions import Execution
+from arvis.domain.ids import first_id_at
+from arvis.domain.workflows import PREFIX, LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
+from arvis.store.executions import execution_of
 from arvis.store.session import Row, Session, dump
 
 
@@ -51,11 +54,19 @@ class SqlWorkflows:
             self._session.execute("add_workflow_trigger", **fields)
 
     def triggers(self, kinds: Collection[str], limit: int) -> list[Trigger]:
+        """Two kinds at a look: every message looks for two."""
+        known = list(kinds)
+        pairs = [(known[at], known[min(at + 1, len(known) - 1)]) for at in range(0, len(known), 2)]
         rows = [
-            row for kind in kinds for row in self._session.rows("workflow_triggers_of_kind", kind=kind, limit=limit)
+            row
+            for kind, other in pairs
+            for row in self._session.rows("workflow_triggers_of_kinds", kind=kind, other=other, limit=limit)
         ]
         found = [trigger_of(row) for row in rows]
         return sorted(found, key=lambda each: (each.workflow_id, each.node_id))
+
+    def all(self) -> list[Workflow]:
+        return [workflow_of(row) for row in self._session.rows("all_workflows")]
 
     def count(self) -> int:
         row = self._session.one("count_workflows")
@@ -90,13 +101,17 @@ class SqlWorkflowRuns:
         return [entry_of(row) for row in self._session.rows("run_entries", run_id=run_id, after=after, limit=limit)]
 
     def live(self, workflow_id: str, limit: int) -> list[str]:
-        rows = self._session.rows("live_runs", workflow_id=workflow_id, limit=limit)
+        rows = self._session.rows("live_runs", graph=f"{PREFIX}{workflow_id}", limit=limit)
         return [row["execution_id"] for row in rows]
 
+    def at_work(self, limit: int) -> list[Execution]:
+        return [execution_of(row) for row in self._session.rows("drawn_at_work", limit=limit)]
+
     def prune(self, before: int, limit: int) -> int:
-        old = [row["execution_id"] for row in self._session.rows("old_runs", before=before, limit=limit)]
+        bounds = {"oldest": first_id_at(before), "before": before, "limit": limit}
+        old = [row["execution_id"] for row in self._session.rows("old_runs", **bounds)]
         for run_id in old:
-            self._session.execute("forget_run_log", run_id=run_id)
+            self._session.execute("forget_run_log", execution_id=run_id)
             self._session.execute("forget_run_entries", execution_id=run_id)
         return len(old)
 

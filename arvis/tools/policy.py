@@ -16,9 +16,9 @@ DEFAULTS: Mapping[Risk, Permit] = {
     Risk.MONEY: Permit.ASK,
 }
 
-#: Tools of the house that write nothing but what an agent keeps for itself or the asker, within limits of their own: no
-#: person is asked unless a rule says so (their modules say why).
-OWN_NOTES = frozenset({"update_project", "schedule"})
+#: Tools of the house that write nothing but what an agent keeps for itself or the asker, or set going what people drew, within
+#: limits of their own: no person is asked unless a rule says so (their modules say why).
+OWN_NOTES = frozenset({"update_project", "schedule", "start_workflow", "abort_workflow"})
 
 
 class Policy:

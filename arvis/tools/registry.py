@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from arvis.domain.tools import ToolSpec, wire_name
-from arvis.ports.tool import Tool, ToolServices, ToolSource
+from arvis.ports.tool import Current, Tool, ToolServices, ToolSource
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ class InstalledTools:
     async def find(self, names: Sequence[str]) -> Sequence[Tool]:
         known = [name for name in dict.fromkeys(names) if name in self._points]
         made = [self._made[name] if name in self._made else await self._make(name) for name in known]
-        return [tool for tool in made if tool is not None]
+        return [await tool.current() if isinstance(tool, Current) else tool for tool in made if tool is not None]
 
     async def all(self) -> Sequence[Tool]:
         return await self.find(sorted(self._points))

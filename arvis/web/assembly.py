@@ -69,6 +69,9 @@ from arvis.web.variables import VariableRoutes
 from arvis.web.waits import WaitRoutes
 from arvis.web.watching import Watching
 from arvis.web.webhooks import WebhookRoutes
+from arvis.web.workflow_runs import Rooms as RunRooms
+from arvis.web.workflow_runs import WorkflowRunRoutes
+from arvis.web.workflows import WorkflowRoutes
 
 
 class Assembly:
@@ -179,6 +182,7 @@ class Assembly:
             *SkillRoutes(importer=self._around.skills, gate=self._gate).endpoints(),
             *self._people().endpoints(),
             *self._house(),
+            *self._workflows(),
         ]
 
     def _schedules(self) -> ScheduleRoutes:
@@ -198,6 +202,27 @@ class Assembly:
             clock=around.clock,
             rules=rules,
         )
+
+    def _workflows(self) -> list[Endpoint]:
+        around = self._around
+        workflows = WorkflowRoutes(
+            insights=around.insights,
+            store=around.store,
+            gate=self._gate,
+            clock=around.clock,
+            choices=around.house.choices,
+        )
+        rooms = RunRooms(
+            insights=around.insights,
+            operations=around.operations,
+            store=around.store,
+            gate=self._gate,
+            board=self.board,
+            bus=around.bus,
+            clock=around.clock,
+            patience=around.patience,
+        )
+        return [*workflows.endpoints(), *WorkflowRunRoutes(around=rooms).endpoints()]
 
     def _hooks(self) -> list[Endpoint]:
         around = self._around

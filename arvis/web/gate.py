@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.requests import HTTPConnection
 
 from arvis.domain.errors import Forbidden, Unauthorised
-from arvis.domain.messages import Principal, Sender
+from arvis.domain.messages import Principal, PrincipalRole, Sender
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.web.identity import NOBODY, PLATFORM, Access, Identity, Role, sender_for
@@ -85,6 +87,14 @@ class Gate:
     async def known(self, identity: Identity) -> Principal | None:
         """The stored person behind a credential; None while nobody has seen them do anything."""
         return await self._store.read(_find, identity.user_id)
+
+    async def asker(self, identity: Identity) -> Principal:
+        """Whose word is asked about, with the role of the credential; nothing is written for a look."""
+        sender, known = self.sender(identity), await self.known(identity)
+        if known is None:
+            return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
+        blocked = known.role is PrincipalRole.BLOCKED
+        return known if blocked or sender.role is None else replace(known, role=sender.role)
 
     async def owns(self, identity: Identity, principal_id: str | None) -> bool:
         """Whether what belongs to this principal is the asker's own."""

@@ -43,6 +43,8 @@ _TAGS = {
     "webhooks": "Webhooks that start an agent.",
     "variables": "Values and secrets for tools.",
     "schedules": "Reminders, schedules and heartbeats.",
+    "workflows": "What is drawn, its versions, and what begins it.",
+    "runs": "Runs of workflows: begun, watched, answered.",
     "people": "Who talks to the agents.",
     "pairings": "Strangers who ask to be let in.",
     "auth": "Logging in and out.",

@@ -15,6 +15,7 @@ from arvis.web.overview_shapes import OVERVIEW, RUNNING
 from arvis.web.people import PAIRING, PERSON, PERSON_DETAIL
 from arvis.web.projects import PROJECT
 from arvis.web.queue_shapes import QUEUE_JOB, QUEUE_JOB_DETAIL, STORY
+from arvis.web.run_shapes import LOG_LINE, RUN, RUN_DETAIL
 from arvis.web.schedule_shapes import OCCURRENCE, SCHEDULE, SCHEDULE_DETAIL
 from arvis.web.schemas import (
     AGENT,
@@ -38,6 +39,8 @@ from arvis.web.users import MADE_USER, USER
 from arvis.web.variables import VARIABLE
 from arvis.web.wait_shapes import WAIT as QUESTION
 from arvis.web.webhooks import WEBHOOK
+from arvis.web.workflow_shapes import PROBLEM, WORKFLOW, WORKFLOW_DETAIL
+from arvis.web.workflow_shapes import VERSION as WORKFLOW_VERSION
 
 NAMED: Mapping[str, Schema] = {
     "Account": ACCOUNT,
@@ -76,7 +79,11 @@ NAMED: Mapping[str, Schema] = {
     "Pairing": PAIRING,
     "Person": PERSON,
     "PersonDetail": PERSON_DETAIL,
+    "Problem": PROBLEM,
     "Project": PROJECT,
+    "Run": RUN,
+    "RunDetail": RUN_DETAIL,
+    "RunLine": LOG_LINE,
     "RunningWork": RUNNING,
     "Schedule": SCHEDULE,
     "ScheduleDetail": SCHEDULE_DETAIL,
@@ -88,4 +95,7 @@ NAMED: Mapping[str, Schema] = {
     "Wait": QUESTION,
     "WaitRow": WAIT,
     "Webhook": WEBHOOK,
+    "Workflow": WORKFLOW,
+    "WorkflowDetail": WORKFLOW_DETAIL,
+    "WorkflowVersion": WORKFLOW_VERSION,
 }

@@ -22,10 +22,12 @@ _OTHERS: Mapping[str, ChangeTopic] = {
     "pairings": ChangeTopic.PEOPLE,
     "principals": ChangeTopic.PEOPLE,
     "queue": ChangeTopic.JOBS,
-    "runs": ChangeTopic.EXECUTIONS,
+    "runs": ChangeTopic.WORKFLOWS,
     "sessions": ChangeTopic.USERS,
     "speech": ChangeTopic.MESSAGES,
 }
+#: What is sent there is looked at and not kept.
+_ASKING = frozenset({"/api/workflows/check"})
 _KNOWN: Mapping[str, ChangeTopic] = {**{topic.value: topic for topic in ChangeTopic}, **_OTHERS}
 
 
@@ -41,7 +43,7 @@ def change_by(method: str, path: str, parameters: Mapping[str, object]) -> Chang
     """What a request that went well has changed; None when it only asked. `path` is the route's, `parameters` are the values
     of its braces in their order: the first names the thing, with a platform the first two."""
     topic = topic_of(path)
-    if method in {"GET", "HEAD"} or topic is None:
+    if method in {"GET", "HEAD"} or topic is None or path in _ASKING:
         return None
     values = [str(value) for value in parameters.values()]
     id_ = "/".join(values[: 2 if "{platform}" in path else 1])[:_LONGEST_ID]

@@ -4,20 +4,19 @@ conversations, where their word counts."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from starlette.responses import Response
 
 from arvis.domain.errors import Forbidden, NotFound
 from arvis.domain.executions import PERSONAL_WAITS
-from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.messages import Address, Principal
 from arvis.ports.browsing import WaitView
 from arvis.ports.insights import Insights
 from arvis.ports.operations import Operations, WaitAnswer
 from arvis.web.bodies import Fields, unusable
 from arvis.web.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
-from arvis.web.identity import ANYONE, PLATFORM, READ, SEND
+from arvis.web.identity import ANYONE, READ, SEND
 from arvis.web.own import is_own_place
 from arvis.web.schemas import DECISIONS, LABEL, WAIT_ANSWER, listing, one_of
 from arvis.web.views import Json, page_view
@@ -61,7 +60,7 @@ class WaitRoutes:
 
     async def _list(self, call: Call) -> Response:
         """What the database does not filter is filtered here, a bounded number of pages at a time."""
-        by, kind = await self._asker(call), call.query("kind")
+        by, kind = await self._gate.asker(call.identity), call.query("kind")
         if kind is not None and kind not in PERSONAL_WAITS:
             raise unusable("kind", "must be one of " + ", ".join(sorted(PERSONAL_WAITS)))
         open_only, agent = call.flag("open", True), call.query("agent")
@@ -88,7 +87,7 @@ class WaitRoutes:
         return [question_view(view, right) for view, right in zip(views, rights, strict=True)]
 
     async def _show(self, call: Call) -> Response:
-        by = await self._asker(call)
+        by = await self._gate.asker(call.identity)
         view = await self._wait(call, by)
         (shown,) = await self._views([view], by)
         if call.identity.role not in READ and not shown["mayAnswer"] and view.wait.answered_at is None:
@@ -101,14 +100,6 @@ class WaitRoutes:
         await self._wait(call, by)
         await self._operations.answer_wait(call.id("wait"), given, by)
         return await self._show(call)
-
-    async def _asker(self, call: Call) -> Principal:
-        """Whose word is asked about, with the role of the credential; nothing is written for a look."""
-        sender, known = self._gate.sender(call.identity), await self._gate.known(call.identity)
-        if known is None:
-            return Principal("", PLATFORM, sender.user_id, sender.name, sender.role or PrincipalRole.MEMBER)
-        blocked = known.role is PrincipalRole.BLOCKED
-        return known if blocked or sender.role is None else replace(known, role=sender.role)
 
     async def _wait(self, call: Call, by: Principal) -> WaitView:
         """The question, if the asker may know of it: a chat key knows those of its own conversations."""

@@ -52,6 +52,10 @@ _WRITABLE: dict[str, Schema] = {
     "connector": {**STRING, "description": "The name of the bot that posts the answers."},
     "channelId": LABEL,
     "thread": STRING,
+    "graph": {
+        **optional(LABEL),
+        "description": "`workflow:SLUG` runs a workflow with what the template gives; null: the agent.",
+    },
     "enabled": BOOLEAN,
 }
 _SECRET: Schema = {**STRING, "minLength": _SHORTEST, "maxLength": _LONGEST}
@@ -182,6 +186,8 @@ def _changes(fields: Fields) -> dict[str, Any]:
         if preset not in set(Preset):
             raise unusable("preset", f"must be one of {', '.join(Preset)}")
         changes["preset"] = Preset(preset)
+    if fields.has("graph"):
+        changes["graph"] = fields.text("graph") or None
     if (enabled := fields.raw("enabled")) is not None:
         if not isinstance(enabled, bool):
             raise unusable("enabled", "must be true or false")
@@ -221,6 +227,7 @@ def _view(webhook: Webhook, agents: Mapping[str, str]) -> dict[str, Any]:
         "connector": webhook.connector,
         "channelId": webhook.channel,
         "thread": webhook.thread,
+        "graph": webhook.graph,
         "secret": f"••••{webhook.secret_end}",
         "enabled": webhook.enabled,
         "lastTriggered": webhook.last_triggered,

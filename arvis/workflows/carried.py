@@ -11,20 +11,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from arvis.domain import workflows
 from arvis.graph.decisions import Next
 
 #: Keys of the execution's state: the run (`{"id", "version", "entry", "trigger", "agent"}`), and the newest output of each node
 #: (`{"output", "label", "at", "failed"?, "tainted"?}`) under this prefix and its id. Branches write keys of their own: a step of one takes
 #: nothing back that another wrote.
-WORKFLOW = "workflow"
-OUTPUT = "out:"
+WORKFLOW = workflows.STATE
+OUTPUT = workflows.OUTPUT
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
     """`output` is what the node before gave (JSON); `source` its id; `handle` the way out that it chose (None: all plain ones). `regions`
-    are the open `parallel` nodes, outermost first; `rounds` counts by loop; `passed` by join how often this position came
-    through it. `failed` says what went wrong on a branch that goes to its merge."""
+    are the open `parallel` nodes, outermost first, each with the mark of its visit; `rounds` counts by loop, `passed` by join and `visits` by
+    node how often this position came through it. `failed` says what went wrong on a branch that goes to its merge; `joined`
+    are the (source, what went wrong there) of those that came together as this one."""
 
     output: Any = None
     source: str = ""
@@ -32,7 +34,9 @@ class Carried:
     regions: tuple[str, ...] = ()
     rounds: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
+    visits: Mapping[str, int] = field(default_factory=dict)
     failed: str | None = None
+    joined: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -40,16 +44,19 @@ class Carried:
     @classmethod
     def from_json(cls, data: Mapping[str, Any] | None) -> Carried:
         known = dict(data or {})
-        return cls(**{**known, "regions": tuple(known.get("regions", ()))})
+        joined = tuple((source, error) for source, error in known.get("joined", ()))
+        return cls(**{**known, "regions": tuple(known.get("regions", ())), "joined": joined})
 
     def on(self, node_id: str, output: Any, handle: str | None = None) -> Carried:
         """What leaves this node."""
-        return replace(self, output=output, source=node_id, handle=handle)
+        return replace(self, output=output, source=node_id, handle=handle, joined=())
 
 
 def as_text(output: Any) -> str:
-    """An output as text: itself, or its JSON."""
-    return output if isinstance(output, str) else "" if output is None else json.dumps(output, ensure_ascii=False)
+    """An output as text: itself, or its JSON, as tightly as seed 002 writes it."""
+    if isinstance(output, str):
+        return output
+    return "" if output is None else json.dumps(output, ensure_ascii=False, separators=(",", ":"))
 
 
 def proceed(carried: Carried, **changes: Any) -> Next:

@@ -7,84 +7,54 @@ kind adds a row here and its node in `nodes/`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
 
-#: Of a document: more is refused. The size is that of its JSON in bytes.
-MOST_NODES, MOST_CONNECTIONS, MOST_BYTES = 500, 2_000, 1_000_000
-#: The handles of connections. An empty source handle is the way out of a node that has one way out.
-SUBAGENT = "subagent"
-LOOP_BACK = "loop-back"
-#: What stands for an empty handle in documents of others.
-OUTPUTS, INPUTS = frozenset({"", "output", "source"}), frozenset({"", "input", "target"})
-
-
-class Form(StrEnum):
-    """What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false."""
-
-    LINE = "line"
-    TEXT = "text"
-    NUMBER = "number"
-    SWITCH = "switch"
-    CHOICE = "choice"
-    ROWS = "rows"
-    SWITCHES = "switches"
-    OBJECT = "object"
-    LIST = "list"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """`least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers
-    to choose from (agents, tools, workflows, models, platforms, people)."""
-
-    name: str
-    form: Form
-    label: str
-    help: str = ""
-    required: bool = False
-    default: Any = None
-    least: int | None = None
-    most: int | None = None
-    choices: tuple[str, ...] = ()
-    fields: tuple[Field, ...] = ()
-    offers: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """`outs` are the source handles that it may have (empty text: the plain way out); `row_handles` (field, prefix): one more for each
-    row of a field. `chooses`: it takes one of its ways out, and connections without a handle are not among them."""
-
-    name: str
-    label: str
-    category: str
-    help: str
-    fields: tuple[Field, ...] = ()
-    outs: tuple[str, ...] = ("",)
-    row_handles: tuple[str, str] | None = None
-    ins: tuple[str, ...] = ("",)
-    chooses: bool = False
-    begins: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
-
-
-_LONG = 65_536
-_TEMPLATES = "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced."
-_AGENT = Field("agent", Form.LINE, "Agent", "Who does it; empty: the agent of the run.", most=64, offers="agents")
-_DEADLINE = Field(
-    "deadlineMinutes", Form.NUMBER, "Deadline", "In minutes; empty: it waits for ever.", least=1, most=525_600
+from arvis.workflows.agent_fields import AGENT, AGENT_FIELDS, DEADLINE, LONG, TEMPLATES
+from arvis.workflows.fields import (
+    ABOUT,
+    FARTHEST,
+    ID,
+    INPUTS,
+    JOIN,
+    JOIN_COUNT,
+    LABEL,
+    LARGEST,
+    LOOP_BACK,
+    MOST_BYTES,
+    MOST_CONNECTIONS,
+    MOST_DEPTH,
+    MOST_NODES,
+    OUTPUTS,
+    SCHEMA,
+    SETTINGS,
+    SUBAGENT,
+    Field,
+    Form,
+    Kind,
 )
-#: How several incoming connections come together, of every kind but those that begin.
-JOIN = Field(
-    "join",
-    Form.CHOICE,
-    "When several branches arrive",
-    "each: it runs once for every arrival; all: once, when all that can still come has come; any: once, at the first; n: once so many have come.",
-    choices=("each", "all", "any", "n"),
-)
-JOIN_COUNT = Field("joinCount", Form.NUMBER, "How many", "For n.", least=1, most=MOST_CONNECTIONS)
+
+__all__ = [
+    "ABOUT",
+    "FARTHEST",
+    "ID",
+    "INPUTS",
+    "JOIN",
+    "JOIN_COUNT",
+    "KINDS",
+    "LABEL",
+    "LARGEST",
+    "LOOP_BACK",
+    "MOST_BYTES",
+    "MOST_CONNECTIONS",
+    "MOST_DEPTH",
+    "MOST_NODES",
+    "OUTPUTS",
+    "SCHEMA",
+    "SETTINGS",
+    "SUBAGENT",
+    "Field",
+    "Form",
+    "Kind",
+]
 
 _KINDS = (
     Kind(
@@ -92,7 +62,7 @@ _KINDS = (
         "Start",
         "begin",
         "Where a run begins; its output is the input of the run.",
-        (Field("initialInput", Form.TEXT, "Input", "Where the run is given none.", most=_LONG),),
+        (Field("initialInput", Form.TEXT, "Input", "Where the run is given none.", most=LONG),),
         ins=(),
         begins=True,
     ),
@@ -139,58 +109,7 @@ _KINDS = (
         "Agent",
         "agents",
         "An agent works on it.",
-        (
-            _AGENT,
-            Field("agentName", Form.LINE, "Name", "As it is shown, and as a tool of another agent.", most=100),
-            Field("systemPrompt", Form.TEXT, "Instructions", "Joined to the agent's own.", most=_LONG),
-            Field("userPrompt", Form.TEXT, "Task", f"Empty: the previous output. {_TEMPLATES}", most=_LONG),
-            Field(
-                "beforePrompt",
-                Form.TEXT,
-                "Asked before",
-                "A first question to the same agent; its answer stands before the task.",
-                most=_LONG,
-            ),
-            Field(
-                "afterPrompt",
-                Form.TEXT,
-                "Asked after",
-                "What to make of the result; its answer is the output.",
-                most=_LONG,
-            ),
-            Field(
-                "successCriteria",
-                Form.TEXT,
-                "Success criteria",
-                "The result is judged by these, and the task tried once more where it falls short.",
-                most=_LONG,
-            ),
-            Field(
-                "completionContract",
-                Form.SWITCH,
-                "Hand back with a summary",
-                "Summary, artifact, what it needs, what to do next.",
-            ),
-            Field("model", Form.LINE, "Model", "As provider/model; empty: the agent's own.", most=200, offers="models"),
-            Field("reasoningEffort", Form.CHOICE, "Reasoning", choices=("", "none", "low", "medium", "high")),
-            Field(
-                "tools",
-                Form.SWITCHES,
-                "Tools",
-                fields=(
-                    Field("web_search", Form.SWITCH, "Search the web"),
-                    Field("subagents", Form.SWITCH, "Subagents"),
-                ),
-            ),
-            Field(
-                "allowTools",
-                Form.LIST,
-                "Only these tools",
-                "Of those that the agent has; empty: all of them.",
-                most=200,
-                offers="tools",
-            ),
-        ),
+        AGENT_FIELDS,
         outs=("", SUBAGENT),
     ),
     Kind(
@@ -199,15 +118,16 @@ _KINDS = (
         "agents",
         "Calls one tool, without a model.",
         (
-            _AGENT,
+            AGENT,
             Field("tool", Form.LINE, "Tool", required=True, most=128, offers="tools"),
-            Field("arguments", Form.OBJECT, "Arguments", _TEMPLATES),
+            Field("arguments", Form.OBJECT, "Arguments", TEMPLATES, template=True),
             Field(
                 "review",
                 Form.TEXT,
                 "Review before",
                 "What the agent is to look at before the call; it may change the arguments.",
-                most=_LONG,
+                most=LONG,
+                template=True,
             ),
         ),
     ),
@@ -238,8 +158,8 @@ _KINDS = (
         "routing",
         "An agent chooses one of the routes.",
         (
-            _AGENT,
-            Field("prompt", Form.TEXT, "What to choose by", _TEMPLATES, most=_LONG),
+            AGENT,
+            Field("prompt", Form.TEXT, "What to choose by", TEMPLATES, most=LONG, template=True),
             Field(
                 "routes",
                 Form.ROWS,
@@ -263,7 +183,7 @@ _KINDS = (
         "routing",
         "True or false: by the data where it has the fields, else by an agent.",
         (
-            _AGENT,
+            AGENT,
             Field("combinator", Form.CHOICE, "Hold", choices=("and", "or"), default="and"),
             Field(
                 "rules",
@@ -298,7 +218,7 @@ _KINDS = (
                         ),
                         default="equals",
                     ),
-                    Field("value", Form.LINE, "Value", _TEMPLATES, most=2_000),
+                    Field("value", Form.LINE, "Value", TEMPLATES, most=2_000, template=True),
                 ),
             ),
         ),
@@ -311,8 +231,8 @@ _KINDS = (
         "people",
         "A person says yes or no.",
         (
-            Field("prompt", Form.TEXT, "Question", f"Empty: whether to go on. {_TEMPLATES}", most=_LONG),
-            _DEADLINE,
+            Field("prompt", Form.TEXT, "Question", f"Empty: whether to go on. {TEMPLATES}", most=LONG, template=True),
+            DEADLINE,
             Field(
                 "onExpiry",
                 Form.CHOICE,
@@ -346,8 +266,8 @@ _KINDS = (
         "people",
         "Waits for the next message of the person, which is its output.",
         (
-            Field("prompt", Form.TEXT, "Question", _TEMPLATES, most=_LONG),
-            _DEADLINE,
+            Field("prompt", Form.TEXT, "Question", TEMPLATES, most=LONG, template=True),
+            DEADLINE,
         ),
     ),
     Kind(
@@ -366,14 +286,15 @@ _KINDS = (
         "flow",
         "Repeats what lies between its start and the way back to it.",
         (
-            _AGENT,
+            AGENT,
             Field("maxIterations", Form.NUMBER, "Rounds at most", least=1, most=1_000, default=10),
             Field(
                 "condition",
                 Form.TEXT,
                 "Ends when",
                 "True, yes, or `A contains B`; empty: after its rounds.",
-                most=_LONG,
+                most=LONG,
+                template=True,
             ),
             Field("conditionMode", Form.CHOICE, "Decided by", choices=("template", "llm"), default="template"),
         ),
@@ -401,7 +322,7 @@ _KINDS = (
         "Runs another workflow.",
         (
             Field("workflow", Form.LINE, "Workflow", required=True, most=64, offers="workflows"),
-            Field("input", Form.TEXT, "Input", f"Empty: the previous output. {_TEMPLATES}", most=_LONG),
+            Field("input", Form.TEXT, "Input", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
             Field("awaitResponse", Form.SWITCH, "Wait for its result", default=True),
         ),
     ),
@@ -411,9 +332,9 @@ _KINDS = (
         "people",
         "Says something where the run was asked for; what it says is its output.",
         (
-            Field("template", Form.TEXT, "Text", f"Empty: the previous output. {_TEMPLATES}", most=_LONG),
+            Field("template", Form.TEXT, "Text", f"Empty: the previous output. {TEMPLATES}", most=LONG, template=True),
             Field("compose", Form.SWITCH, "Let the agent word it"),
-            _AGENT,
+            AGENT,
         ),
     ),
     Kind(
@@ -427,33 +348,3 @@ _KINDS = (
 )
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
-
-#: What may be set for a whole document.
-SETTINGS = (
-    Field(
-        "agent",
-        Form.LINE,
-        "Agent",
-        "Who works where a node names nobody; empty: the conductor.",
-        most=64,
-        offers="agents",
-    ),
-    Field(
-        "pauses",
-        Form.CHOICE,
-        "While somebody is asked",
-        "run: other branches finish what they are at and wait; branch: they go on.",
-        choices=("run", "branch"),
-        default="run",
-    ),
-    Field(
-        "unlabelled",
-        Form.CHOICE,
-        "Connections without a handle",
-        "skip: a node that chooses does not follow them; follow: it always does.",
-        choices=("skip", "follow"),
-        default="skip",
-    ),
-    Field("maxSteps", Form.NUMBER, "Steps at most", least=1, most=100_000, default=1_000),
-    Field("maxVisits", Form.NUMBER, "Visits of one node at most", least=1, most=10_000, default=100),
-)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.browser.asking import ask, hire
 from tests.browser.daemon import Daemon
+from tests.browser.drawn import ASKING, begin, draw, run_until
 
 _TABLE = Path(__file__).parents[2] / "arvis" / "web" / "ui" / "src" / "pages" / "pages.ts"
 
@@ -19,6 +20,8 @@ DETAILS = (
     *("/chat/{agent}", "/queue/{job}", "/schedules/{schedule}", "/schedules/new", "/approvals/{wait}"),
     *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
     *("/memory/{fact}", "/memory/states", "/skills/{skill}", "/projects/{project}", "/projects/new"),
+    *("/workflows/{workflow}", "/workflows/{workflow}/runs", "/workflows/{workflow}/runs/{asking}?node=boss"),
+    *("/workflows/{workflow}/versions/1", "/workflows/{workflow}/call", "/workflows/examples", "/workflows/import"),
     *("/conversations/{conversation}", "/runs/{run}", "/messages/{message}", "/messages/{failed}"),
     *("/settings/accounts/{account}", "/settings/accounts/new", "/settings/bots/telegram", "/settings/people/{person}"),
     *("/settings/clients/{client}", "/settings/webhooks/{webhook}", "/settings/variables/{variable}"),
@@ -59,12 +62,16 @@ async def furnish(daemon: Daemon) -> dict[str, str]:
     told, failed, _, _ = await work
     await daemon.api("POST", "/api/accounts", account)
     ids |= {"account": "spare", "agent": "scribe", "variable": "SHOP_URL", "job": failed["job"]["id"]}
+    drawn = await draw(daemon, "Ask the boss", ASKING)
+    asking = await begin(daemon, drawn)
+    await run_until(daemon, asking, ["paused"])
+    ids |= {"workflow": drawn["id"], "asking": asking}
     ids |= {"message": told["messageId"], "failed": failed["messageId"]}
     first = {
         "wait": ("/api/waits", "id"),
         "skill": ("/api/skills", "slug"),
         "conversation": ("/api/conversations", "id"),
-        "run": ("/api/executions", "id"),
+        "run": ("/api/executions?graph=agent", "id"),
         "person": ("/api/people", "id"),
     }
     lists = await asyncio.gather(*(daemon.api("GET", path) for path, _ in first.values()))

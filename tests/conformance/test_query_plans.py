@@ -111,6 +111,9 @@ SMALL_SORTS = {
     "message_by_ref": "the one message of an id of its platform",
     "claim_jobs": "merges two lists of at most as many rows as there are slots",
     "children_of": "the children of one execution",
+    "children_of_run": "what one run called",
+    "questions_of_run": "what one run and its children ask now",
+    "visits_of": "a page of the dashboard; the steps of one run",
     "audit_of_execution": "the tags of one answer",
     "delegations_of_root": "the tasks below one turn, of which the configuration allows a few",
     "effects_of": "the effects of one execution",
@@ -145,11 +148,11 @@ SMALL_SORTS = {
 }
 
 #: Partial indexes that hold few rows whatever the table holds: heads that rest, jobs that run, drafts
-#: that are shown, projects that are worked on, times of schedules that run.
-SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|occurrences_running"
+#: that are shown, projects that are worked on, times of schedules that run, runs of workflows that are not over.
+SMALL_INDEXES = "jobs_due|jobs_leases|drafts_open|projects_active|occurrences_running|executions_drawn_newest"
 
 SCAN = re.compile(
-    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest)"
+    r"^SCAN (?!CONSTANT ROW|\(?subquery|interactive|background|work|chosen|deliveries|picked|newest|tree)"
     rf"(?!\w+ USING INDEX ({SMALL_INDEXES})$)"
     # What FTS5 calls a scan when it looks up words or a row; without a number after it, it reads everything.
     r"(?!fact_words VIRTUAL TABLE INDEX \d+:\S)"

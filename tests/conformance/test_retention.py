@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from arvis.domain.executions import ExecutionStatus
+from arvis.domain.workflows import Workflow, WorkflowRun
 from arvis.graph import lifecycle
 from arvis.ports.store import Store, Transaction
 from arvis.process.ids import IdMaker
@@ -69,3 +70,25 @@ async def test_slices_are_bounded(store: Store, clock: SteppedClock) -> None:
     await clock.sleep(2 * DAY_MS / 1000)
     slices = [await store.write(prune, clock.now() - DAY_MS) for _ in range(3)]
     assert slices == [(10, 10), (2, 2), (0, 0)]
+
+
+async def test_a_run_of_a_workflow_leaves_with_its_log(store: Store, clock: SteppedClock) -> None:
+    def run(tx: Transaction, status: ExecutionStatus, now: int) -> str:
+        if tx.workflows.get("w1") is None:
+            tx.workflows.add(Workflow("w1", "digest", "Digest", "", True, 1, 1, None, now, now))
+        run_id = begin(tx, status, now)
+        tx.workflow_runs.add(WorkflowRun(run_id, "w1", 1, "api", "s", None, None, now))
+        tx.workflow_runs.log(run_id, [("s", "step_end", "")] * 3, now)
+        return run_id
+
+    old = [await store.write(run, status, clock.now()) for status in ExecutionStatus]
+    await clock.sleep(2 * DAY_MS / 1000)
+    young = await store.write(run, ExecutionStatus.DONE, clock.now())
+    assert (await store.write(prune, clock.now() - DAY_MS))[0] == 3
+    for each in (*old, young):
+        left = await store.read(known, each)
+        assert await store.read(logged, each) == ((True, 3) if left else (False, 0))
+
+
+def logged(tx: Transaction, run_id: str) -> tuple[bool, int]:
+    return tx.workflow_runs.get(run_id) is not None, len(tx.workflow_runs.entries(run_id, 0, 9))

@@ -13,6 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from arvis.agents.pairing import new_code
 from arvis.agents.tool_node import ToolRules
 from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.workflows import drawn_graphs
 from arvis.bus import EventBus
 from arvis.config.sections import Routing
 from arvis.conversations.counting import ModelCounting
@@ -177,6 +178,7 @@ class House:
             clock=self.clock,
             bus=self.bus,
             new_id=self.new_id,
+            drawn=drawn_graphs(parts).find,
         )
         return MessageFlow(store=self.store, engine=engine, bus=self.bus, clock=self.clock)
 

@@ -42,14 +42,14 @@ async def reply_to(house: House, text: str) -> str:
 async def test_help_lists_the_commands_and_asks_no_model(either_house: House) -> None:
     *lines, where = (await reply_to(either_house, "/help")).splitlines()
     names = [line.partition(":")[0] for line in lines]
-    assert names == ["/help", "/new", "/reset", "/stop", "/agents", "/memory", "/usage", "/why"]
+    assert names == ["/help", "/new", "/reset", "/stop", "/run", "/agents", "/memory", "/usage", "/why"]
     assert where == "Here every message is for Helper."
     assert either_house.provider.asked == []
 
 
 def test_platforms_can_show_the_commands() -> None:
     hints = {hint.name: hint.about for hint in commands.command_hints()}
-    assert list(hints) == ["help", "new", "reset", "stop", "agents", "memory", "usage", "why"]
+    assert list(hints) == ["help", "new", "reset", "stop", "run", "agents", "memory", "usage", "why"]
     assert all(0 < len(about) <= 100 for about in hints.values())
 
 

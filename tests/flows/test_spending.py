@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from arvis.agents import notices, turns
+from arvis.agents import cancelling, notices
 from arvis.domain.jobs import Failed
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Budget, Pot, SpendingLimits, Spent, day_of
@@ -80,7 +80,7 @@ async def test_a_call_that_ends_after_its_turn_was_taken_away_is_booked(priced: 
     message, held = await begin_held(priced)
     execution = (await priced.timeline(message)).message.execution_id
     assert execution is not None
-    await priced.store.write(turns.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
+    await priced.store.write(cancelling.cancel_turn, execution, "ann", priced.clock.now())  # and nobody says so
     held.go.set()
     assert (await until_spent(priced, 1)).micros == ANSWER
     assert (await priced.timeline(message)).reply == notices.STOPPED

@@ -41,6 +41,7 @@ from tests.flows.people_script import NoPeople
 from tests.flows.receipt_script import NoReceipts
 from tests.flows.schedule_script import NoSchedules
 from tests.flows.webhook_script import NoWebhooks
+from tests.flows.workflow_script import NoWorkflows
 from tests.platforms.recording_inbox import RecordingInbox
 
 NOW = 1_700_000_000_000
@@ -95,6 +96,7 @@ class ScriptedInsights(
     NoPeople,
     NoReceipts,
     NoWebhooks,
+    NoWorkflows,
     GivenExecutions,
 ):
     """Answers from plain containers that a test fills."""

@@ -28,6 +28,7 @@ from arvis.config.sections import ApiKey, Limits, Web
 from arvis.domain.events import StatusChanged
 from arvis.domain.messages import MessageStatus, Principal
 from arvis.domain.runs import Account
+from arvis.operations import StoreOperations
 from arvis.ports.connector import ConnectorServices
 from arvis.ports.fetcher import Fetcher
 from arvis.ports.operations import Operations
@@ -227,6 +228,7 @@ async def running_site(
     patience: Patience | None = None,
     page_folder: Path = PAGE_FOLDER,
     real_insights: bool = False,
+    real_operations: bool = False,
     behind: flow.House | None = None,
     accounts: Sequence[Account] = (),
     providers: Mapping[str, Provider] | None = None,
@@ -244,7 +246,7 @@ async def running_site(
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with contextlib.AsyncExitStack() as stack:
         store, reading = await stack.enter_async_context(open_store(database, boot="test", new_id=new_id))
-        acts: Operations = operations
+        acts: Operations = StoreOperations(store=store, bus=bus, clock=clock) if real_operations else operations
         if behind is not None:  # the whole way of a message behind it
             store, reading, acts, real_insights = behind.store, behind.insights, behind.operations, True
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
@@ -266,8 +268,21 @@ async def running_site(
         server = WebServer(around=around)
         await server.start()
         stack.push_async_callback(server.stop)
-        http = await stack.enter_async_context(a_client())
-        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles)
+        yield Site(
+            server,
+            await stack.enter_async_context(a_client()),
+            store,
+            bus,
+            clock,
+            inbox,
+            insights,
+            operations,
+            connector,
+            book,
+            redact,
+            fleet,
+            roles,
+        )
 
 
 def a_client() -> aiohttp.ClientSession:

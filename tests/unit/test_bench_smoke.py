@@ -66,6 +66,11 @@ async def test_the_rows_about_several_processes_give_finite_figures(tmp_path: Pa
     assert [(figure.value, figure.verdict) for figure in order] == [(0, Verdict.GOAL)] * 3
 
 
+async def test_the_rows_about_workflows_give_finite_figures(tmp_path: Path) -> None:
+    run = await measure(["workflows"], folder=tmp_path, scale=TINY, keep=keep_nothing)
+    assert len(by_name(run.figures)) == 2
+
+
 async def test_the_rows_about_chat_platforms_give_finite_figures(tmp_path: Path) -> None:
     run = await measure(["platforms-start", "platforms-event"], folder=tmp_path, scale=TINY, keep=keep_nothing)
     figures = by_name(run.figures)

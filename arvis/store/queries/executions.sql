@@ -18,7 +18,7 @@ ORDER BY id DESC LIMIT :limit;
 
 -- name: save_execution
 UPDATE executions
-SET version = :version, state = :state, status = :status, result = :result, steps = :steps, error = :error,
+SET graph = :graph, version = :version, state = :state, status = :status, result = :result, steps = :steps, error = :error,
     updated_at = :updated_at
 WHERE id = :id;
 
@@ -88,7 +88,11 @@ SELECT * FROM waits WHERE execution_id = :execution_id ORDER BY id;
 SELECT id FROM waits WHERE answered_at IS NULL AND id > '' LIMIT 1;
 
 -- name: open_waits_in_lane
-SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind = :kind ORDER BY id LIMIT 100;
+SELECT * FROM waits WHERE lane = :lane AND answered_at IS NULL AND kind IN (:kind, :other) ORDER BY id LIMIT 100;
+
+-- name: find_wait_in
+-- The lane is for finding alone: who asks has one of its own.
+UPDATE waits SET lane = :lane WHERE id = :id;
 
 -- name: answer_wait
 -- The first answer wins.

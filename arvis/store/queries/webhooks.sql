@@ -9,17 +9,17 @@ SELECT * FROM webhooks WHERE path = :path;
 -- name: add_webhook
 INSERT INTO webhooks (
     id, path, name, agent_id, preset, template, platform, connector, channel, thread, secret, secret_end, enabled,
-    principal_id, last_triggered, trigger_count, created_at, updated_at
+    principal_id, last_triggered, trigger_count, created_at, updated_at, graph
 ) VALUES (
     :id, :path, :name, :agent_id, :preset, :template, :platform, :connector, :channel, :thread, :secret, :secret_end,
-    :enabled, :principal_id, :last_triggered, :trigger_count, :created_at, :updated_at
+    :enabled, :principal_id, :last_triggered, :trigger_count, :created_at, :updated_at, :graph
 );
 
 -- name: update_webhook
 UPDATE webhooks
 SET path = :path, name = :name, agent_id = :agent_id, preset = :preset, template = :template, platform = :platform,
     connector = :connector, channel = :channel, thread = :thread, secret = :secret, secret_end = :secret_end,
-    enabled = :enabled, principal_id = :principal_id, updated_at = :updated_at
+    enabled = :enabled, principal_id = :principal_id, updated_at = :updated_at, graph = :graph
 WHERE id = :id;
 
 -- name: remove_webhook

@@ -22,6 +22,9 @@ SET slug = :slug, name = :name, description = :description, enabled = :enabled, 
     runnable = :runnable, updated_at = :updated_at, removed_at = :removed_at
 WHERE id = :id;
 
+-- name: all_workflows
+SELECT * FROM workflows WHERE removed_at IS NULL ORDER BY id LIMIT 1000;
+
 -- name: count_workflows
 -- Few by nature: people draw them.
 SELECT COUNT(*) AS count FROM workflows WHERE removed_at IS NULL;
@@ -40,8 +43,9 @@ DELETE FROM workflow_triggers WHERE workflow_id = :workflow_id;
 INSERT INTO workflow_triggers (workflow_id, node_id, kind, platform, channel, words, description)
 VALUES (:workflow_id, :node_id, :kind, :platform, :channel, :words, :description);
 
--- name: workflow_triggers_of_kind
-SELECT * FROM workflow_triggers WHERE kind = :kind ORDER BY workflow_id, node_id LIMIT :limit;
+-- name: workflow_triggers_of_kinds
+-- Once for every message; the order is made by whoever reads the few.
+SELECT * FROM workflow_triggers WHERE kind IN (:kind, :other) LIMIT :limit;
 
 -- name: add_workflow_run
 INSERT INTO workflow_runs (
@@ -65,21 +69,28 @@ VALUES (:run_id, :number, :at, :node_id, :type, :content);
 SELECT * FROM run_log WHERE run_id = :run_id AND number > :after ORDER BY number LIMIT :limit;
 
 -- name: live_runs
-SELECT workflow_runs.execution_id FROM workflow_runs
-JOIN executions ON executions.id = workflow_runs.execution_id
-WHERE workflow_runs.workflow_id = :workflow_id AND executions.status IN ('running', 'paused')
-ORDER BY workflow_runs.execution_id DESC LIMIT :limit;
+SELECT id AS execution_id FROM executions
+WHERE graph = :graph AND substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused')
+ORDER BY id DESC LIMIT :limit;
+
+-- name: drawn_at_work
+SELECT * FROM executions
+WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused')
+ORDER BY id DESC LIMIT :limit;
 
 -- name: old_runs
 -- By the key: ids grow with time, and the oldest are looked at first. Those without a log were dealt with before.
 SELECT workflow_runs.execution_id FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
-WHERE workflow_runs.created_at < :before AND workflow_runs.entries > 0
+WHERE workflow_runs.execution_id < :oldest AND workflow_runs.entries > 0
     AND executions.status IN ('done', 'failed', 'cancelled') AND executions.updated_at < :before
 ORDER BY workflow_runs.execution_id LIMIT :limit;
 
 -- name: forget_run_log
-DELETE FROM run_log WHERE run_id = :run_id;
+DELETE FROM run_log WHERE run_id = :execution_id;
 
 -- name: forget_run_entries
 UPDATE workflow_runs SET entries = 0 WHERE execution_id = :execution_id;
+
+-- name: delete_workflow_run
+DELETE FROM workflow_runs WHERE execution_id = :execution_id;

@@ -23,6 +23,7 @@ from arvis.testing.conformance.store_timing import TimingCases
 from arvis.testing.conformance.store_transactions import OpenStore
 from arvis.testing.conformance.store_versions import VersionCases
 from arvis.testing.conformance.store_work import WorkCases
+from arvis.testing.conformance.store_workflows import WorkflowCases
 
 
 class StoreConformance(
@@ -42,6 +43,7 @@ class StoreConformance(
     FileCases,
     EventCases,
     WorkCases,
+    WorkflowCases,
     TimingCases,
 ):
     """Override the fixture `open_store`: a function that opens the store of the test, always the same one, as an

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 
-from arvis.agents import turns
+from arvis.agents import cancelling
 from arvis.domain.messages import Address
 from arvis.ports.operations import WaitAnswer
 from arvis.store.session import Row
@@ -128,7 +128,7 @@ def a_parent_and_its_child(meeting: Meeting) -> None:
     meeting.town.proceed(meeting.town.waiting[0])
     meeting.town.proceed(meeting.town.waiting[0])
     parent = meeting.rows("executions")[-2]["id"]
-    meeting.there.do(meeting.there.store.write(turns.cancel_turn, parent, "ann", meeting.town.wall.now))
+    meeting.there.do(meeting.there.store.write(cancelling.cancel_turn, parent, "ann", meeting.town.wall.now))
 
 
 def two_rescues(meeting: Meeting) -> None:

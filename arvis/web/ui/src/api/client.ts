@@ -13,6 +13,8 @@ export class ApiError extends Error {
     message: string,
     readonly fix: string,
     readonly seconds: number | null = null,
+    /** What the answer holds beside its error, such as the problems of a document. */
+    readonly rest: Readonly<Record<string, unknown>> = {},
   ) {
     super(message);
   }
@@ -71,9 +73,9 @@ async function reach(address: string, init: RequestInit): Promise<Response> {
 
 async function refusal(response: Response): Promise<ApiError> {
   try {
-    const { error } = (await response.json()) as { error: { code: string; message: string; fix: string } };
+    const { error, ...rest } = (await response.json()) as { error: { code: string; message: string; fix: string } };
     const later = response.status === TOO_MANY ? Number(response.headers.get("Retry-After") ?? "") : 0;
-    return new ApiError(response.status, error.code, error.message, error.fix, later > 0 ? later : null);
+    return new ApiError(response.status, error.code, error.message, error.fix, later > 0 ? later : null, rest);
   } catch {
     return new ApiError(
       response.status,

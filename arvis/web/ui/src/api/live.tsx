@@ -35,7 +35,7 @@ export function useLive(): Live {
 const TOPICS = [
   ...["accounts", "agents", "backups", "bots", "clients", "compactions", "conversations", "deliveries", "executions"],
   ...["jobs", "keys", "memory", "messages", "overview", "people", "projects", "schedules", "settings", "skills"],
-  ...["users", "variables", "waits", "webhooks"],
+  ...["users", "variables", "waits", "webhooks", "workflows"],
 ];
 
 /** What else is read again when a topic has changed. */
@@ -44,12 +44,14 @@ const ALSO: Record<string, string[]> = {
   agents: ["setup"],
   bots: ["setup"],
   compactions: ["conversations"],
-  executions: ["activity", "schedules", "projects"],
+  executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions"],
   messages: ["conversations", "waits"],
   people: ["pairings"],
   settings: ["setup"],
   users: ["auth"],
+  waits: ["runs"],
+  workflows: ["runs"],
 };
 
 export function LiveProvider({ children }: { children: ReactNode }) {

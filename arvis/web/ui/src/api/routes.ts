@@ -758,6 +758,62 @@ export interface Routes {
     body: undefined;
     answer: { items: { name: string; title: string; description: string; key: "none" | "optional" | "required"; keyFrom: string | null; baseUrl: "none" | "optional" | "required"; defaultModel: string | null }[]; nextCursor: string | null };
   };
+  /** Runs of all workflows, the newest first. */
+  "GET /api/runs": {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string; status?: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; workflow?: string; source?: string };
+    body: undefined;
+    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
+  };
+  /** One run and where it stands. */
+  "GET /api/runs/{run}": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logsTotal: number };
+  };
+  /** Begin it once more, also in its midst. */
+  "POST /api/runs/{run}/again": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: { node?: string; version?: "newest" | "same" };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logsTotal: number };
+  };
+  /** End it with all that works for it. */
+  "POST /api/runs/{run}/cancel": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logsTotal: number };
+  };
+  /** What it walks: the document of its version. */
+  "GET /api/runs/{run}/document": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { workflowId: string; version: number; document: Record<string, unknown> };
+  };
+  /** The same as it happens, as server-sent events: start, log, state, done, error. */
+  "GET /api/runs/{run}/events": {
+    path: { run: string };
+    query: { after?: number };
+    body: undefined;
+    answer: string;
+  };
+  /** What it tells, in order. */
+  "GET /api/runs/{run}/log": {
+    path: { run: string };
+    query: { after?: number; limit?: number };
+    body: undefined;
+    answer: { items: { number: number; timestamp: number; nodeId: string; type: "branch_failed" | "error" | "escalated" | "input_received" | "join" | "llm_error" | "llm_response" | "logic_check" | "loop" | "run_end" | "start_prompt" | "step_end" | "step_start" | "subagent_call_end" | "subagent_call_error" | "subagent_call_start" | "timer" | "tool_call" | "tool_result" | "transfer" | "wait_input" | "warning"; content: string }[]; last: number; more: boolean };
+  };
+  /** Answer the approval that it waits for; the first answer wins. */
+  "POST /api/runs/{run}/resume": {
+    path: { run: string };
+    query: Record<string, never>;
+    body: { decision: "approve" | "reject"; note?: string };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logsTotal: number };
+  };
   /** Crons and heartbeats, newest first. */
   "GET /api/schedules": {
     path: Record<string, never>;
@@ -1022,14 +1078,14 @@ export interface Routes {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string; agent?: string };
     body: undefined;
-    answer: { items: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+    answer: { items: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
   };
   /** Make a web hook; its secret is shown once. */
   "POST /api/webhooks": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { path: string; name?: string; agent: string; preset?: "github" | "plain" | "stripe"; template: string; platform: string; connector?: string; channelId: string; thread?: string; enabled?: boolean; secret?: string };
-    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
+    body: { path: string; name?: string; agent: string; preset?: "github" | "plain" | "stripe"; template: string; platform: string; connector?: string; channelId: string; thread?: string; graph?: string | null; enabled?: boolean; secret?: string };
+    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
   };
   /** Remove a web hook. */
   "DELETE /api/webhooks/{webhook}": {
@@ -1043,21 +1099,133 @@ export interface Routes {
     path: { webhook: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
+    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
   };
   /** Change what the body names. */
   "PATCH /api/webhooks/{webhook}": {
     path: { webhook: string };
     query: Record<string, never>;
-    body: { path?: string; name?: string; agent?: string; preset?: "github" | "plain" | "stripe"; template?: string; platform?: string; connector?: string; channelId?: string; thread?: string; enabled?: boolean; secret?: string };
-    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
+    body: { path?: string; name?: string; agent?: string; preset?: "github" | "plain" | "stripe"; template?: string; platform?: string; connector?: string; channelId?: string; thread?: string; graph?: string | null; enabled?: boolean; secret?: string };
+    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
   };
   /** Another secret, which is shown once. */
   "POST /api/webhooks/{webhook}/rotate": {
     path: { webhook: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
+    answer: { id: string; path: string; name: string; agent: string; preset: "github" | "plain" | "stripe"; template: string; platform: string; connector: string; channelId: string; thread: string; graph: string | null; enabled: boolean; url: string; secret: string; lastTriggered: number | null; triggerCount: number; createdAt: number; updatedAt: number };
+  };
+  /** Workflows, the newest first. */
+  "GET /api/workflows": {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string; q?: string; enabled?: boolean };
+    body: undefined;
+    answer: { items: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number }[]; nextCursor: string | null };
+  };
+  /** Keep a new one. */
+  "POST /api/workflows": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: { name: string; slug?: string; description?: string; document?: Record<string, unknown>; draft?: boolean; note?: string; enabled?: boolean };
+    answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
+  };
+  /** What is wrong with a document. */
+  "POST /api/workflows/check": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: { document: Record<string, unknown> };
+    answer: { document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[]; runnable: boolean };
+  };
+  /** Workflows to begin with. */
+  "GET /api/workflows/examples": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: { items: { slug: string; name: string; description: string; document: Record<string, unknown> }[]; nextCursor: string | null };
+  };
+  /** Keep a new one of a text. */
+  "POST /api/workflows/import": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: { text: string; form?: "auto" | "json" | "yaml"; name?: string; slug?: string; description?: string; draft?: boolean; note?: string; enabled?: boolean };
+    answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
+  };
+  /** The kinds of nodes and their fields. */
+  "GET /api/workflows/kinds": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; outs: string[]; rowHandles: { field: string; prefix: string } | null; ins: string[]; chooses: boolean; begins: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; mostNodes: number; mostConnections: number; mostBytes: number };
+  };
+  /** The JSON schema of documents. */
+  "GET /api/workflows/schema": {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: Record<string, unknown>;
+  };
+  /** Remove it; runs that go on end by themselves. */
+  "DELETE /api/workflows/{workflow}": {
+    path: { workflow: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { ok: boolean };
+  };
+  /** One with its newest document, by id or slug. */
+  "GET /api/workflows/{workflow}": {
+    path: { workflow: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
+  };
+  /** Change what the body names. */
+  "PATCH /api/workflows/{workflow}": {
+    path: { workflow: string };
+    query: Record<string, never>;
+    body: { name?: string; slug?: string; description?: string; document?: Record<string, unknown>; draft?: boolean; note?: string; enabled?: boolean; version?: number };
+    answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
+  };
+  /** A document as a file. */
+  "GET /api/workflows/{workflow}/export": {
+    path: { workflow: string };
+    query: { form?: "json" | "yaml"; version?: number };
+    body: undefined;
+    answer: string;
+  };
+  /** Its runs, the newest first. */
+  "GET /api/workflows/{workflow}/runs": {
+    path: { workflow: string };
+    query: { limit?: number; cursor?: string; status?: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running" };
+    body: undefined;
+    answer: { items: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number }[]; nextCursor: string | null };
+  };
+  /** Begin a run. */
+  "POST /api/workflows/{workflow}/runs": {
+    path: { workflow: string };
+    query: Record<string, never>;
+    body: { input?: unknown; version?: number; entry?: string };
+    answer: { id: string; workflow: { id: string; slug: string; name: string }; version: number; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; waitingForInput: boolean; currentNodeId: string | null; source: string; entry: string; againOf: string | null; error: string | null; startedAt: number; endedAt: number | null; costUsd: number; waits: { id: string; executionId: string; kind: "approval" | "review" | "user"; prompt: string; choices: string[]; askedAt: number; expiresAt: number | null; answer: unknown; answeredBy: string | null; answeredAt: number | null; answeredByName: string | null; agent: string | null; person: string | null; messageId: string | null; conversationId: string | null; platform: string | null; connector: string | null; channelId: string | null; askedOf: string[]; mayAnswer: boolean; tool: string | null; arguments: Record<string, unknown> | null; risk: ("egress" | "exec" | "money" | "read" | "write") | null; change: { text: string; hash: string } | null }[]; nodes: Record<string, { state: "done" | "failed" | "running" | "skipped" | "waiting"; visits: number; output?: unknown; at?: number | null; tainted?: boolean; error?: string | null }>; state: Record<string, unknown>; result: unknown; input: unknown; messageId: string | null; children: { id: string; graph: string; status: "cancelled" | "done" | "failed" | "paused" | "running"; createdAt: number }[]; logsTotal: number };
+  };
+  /** Its versions, the newest first. */
+  "GET /api/workflows/{workflow}/versions": {
+    path: { workflow: string };
+    query: { limit?: number; cursor?: string };
+    body: undefined;
+    answer: { items: { version: number; problemCount: number; note: string; by: string | null; at: number }[]; nextCursor: string | null };
+  };
+  /** One version with its document. */
+  "GET /api/workflows/{workflow}/versions/{version}": {
+    path: { workflow: string; version: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { version: number; problemCount: number; note: string; by: string | null; at: number; document: Record<string, unknown>; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
+  };
+  /** A new version with the document of this one. */
+  "POST /api/workflows/{workflow}/versions/{version}/restore": {
+    path: { workflow: string; version: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: { id: string; slug: string; name: string; description: string; enabled: boolean; version: number; runnable: number | null; problemCount: number; triggers: string[]; lastRun: { id: string; status: "cancelled" | "completed" | "failed" | "paused" | "pending" | "running"; at: number } | null; liveRuns: number; createdAt: number; updatedAt: number; document: Record<string, unknown>; note: string; problems: { node: string | null; connection: string | null; field: string | null; rule: string; severity: "error" | "warning"; message: string; fix: string }[] };
   };
   /** The process is up. */
   "GET /health": {

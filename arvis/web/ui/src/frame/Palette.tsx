@@ -28,6 +28,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   const owns = useMay("owner");
   const { next } = useTheme();
   const agents = useApi("GET /api/agents", reads ? {} : null);
+  const workflows = useApi("GET /api/workflows", reads ? { query: { limit: 100 } } : null);
   useEffect(() => {
     dialog.current?.showModal();
     input.current?.focus(); // the browser would choose the list around it
@@ -73,12 +74,35 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
               </Command.Item>
             ))}
           </Command.Group>
+          <Command.Group heading={texts.groups.workflows}>
+            {(workflows.data?.items ?? []).map((one) => (
+              <Command.Item
+                key={one.id}
+                value={`${one.name} ${one.slug} ${one.id}`}
+                onSelect={() => go(`/workflows/${one.id}`)}
+              >
+                <bdi>{reveal(one.name)}</bdi>
+                <span className="muted">{one.slug}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
           <Conversations text={text} go={go} />
           <Command.Group heading={texts.groups.commands}>
+            {runs &&
+              (workflows.data?.items ?? []).map((one) => (
+                <Command.Item
+                  key={one.id}
+                  value={`${texts.runWorkflow(one.name)} ${one.id}`}
+                  onSelect={() => go(`/workflows/${one.id}?run=yes`)}
+                >
+                  {texts.runWorkflow(reveal(one.name))}
+                </Command.Item>
+              ))}
             {reads && <Command.Item onSelect={() => go("/queue?status=failed")}>{texts.failedWork}</Command.Item>}
             {runs && <Command.Item onSelect={() => go("/settings/doctor")}>{texts.checkAll}</Command.Item>}
             {owns && <Command.Item onSelect={() => go("/agents/new")}>{texts.newAgent}</Command.Item>}
             {runs && <Command.Item onSelect={() => go("/schedules/new")}>{texts.newSchedule}</Command.Item>}
+            {runs && <Command.Item onSelect={() => go("/workflows/examples")}>{texts.newWorkflow}</Command.Item>}
             <Command.Item onSelect={run(next)}>{texts.toggleTheme}</Command.Item>
             <Command.Item onSelect={run(onHelp)}>{texts.help}</Command.Item>
           </Command.Group>

@@ -18,6 +18,7 @@ import {
   Route,
   Settings,
   Sparkles,
+  Workflow,
 } from "lucide-react";
 import { type ComponentType, type LazyExoticComponent, lazy } from "react";
 import type { texts } from "../frame/texts";
@@ -71,6 +72,15 @@ export const PAGES: readonly PageEntry[] = [
     icon: CalendarClock,
     key: "s",
     component: lazy(() => import("./schedules/SchedulesPage")),
+  },
+  {
+    path: "/workflows",
+    name: "workflows",
+    role: "viewer",
+    place: "main",
+    icon: Workflow,
+    key: "w",
+    component: lazy(() => import("./workflows/WorkflowsPage")),
   },
   {
     path: "/approvals",

@@ -14,7 +14,7 @@ import { stepsOf } from "../../parts/steps";
 import { Summary, Timeline } from "../../parts/timeline";
 import { count } from "../../words/format";
 import { Children } from "./Children";
-import { graphInWords, isLive, type RunDetail, RunState, Source, summaryOf, took } from "./run";
+import { drawnAt, graphInWords, isLive, type RunDetail, RunState, Source, summaryOf, took } from "./run";
 import styles from "./runs.module.css";
 import { texts } from "./texts";
 
@@ -86,8 +86,10 @@ function Actions({ run }: { run: RunDetail }) {
     const { askCancel: title, askCancelWords: words, cancel: yes } = texts;
     if (await ask({ title, words, yes, danger: true })) cancel.mutate({ path: { execution: run.id } });
   };
+  const drawn = drawnAt(run);
   return (
     <>
+      {drawn && <ButtonLink href={drawn}>{texts.drawn}</ButtonLink>}
       {question && (
         <ButtonLink kind="primary" href={`/approvals/${question.id}`}>
           {texts.decide}

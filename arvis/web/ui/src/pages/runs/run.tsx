@@ -23,8 +23,17 @@ export function RunState({ status }: { status: RunStatus }) {
   return <Status tone={TONES[status]}>{texts.statuses[status]}</Status>;
 }
 
+const WORKFLOW = "workflow:";
+
 /** The graph in words; that of a plugin by its name. */
-export const graphInWords = (graph: string): string => (texts.graphs as Record<string, string>)[graph] ?? reveal(graph);
+export const graphInWords = (graph: string): string =>
+  graph.startsWith(WORKFLOW) ? texts.workflow : ((texts.graphs as Record<string, string>)[graph] ?? reveal(graph));
+
+/** Where the run of a workflow is shown step by step; null for all others. */
+export const drawnAt = (run: { id: string; graph: string }): string | null =>
+  run.graph.startsWith(WORKFLOW)
+    ? `/workflows/${encodeURIComponent(run.graph.slice(WORKFLOW.length))}/runs/${run.id}`
+    : null;
 
 export const isLive = (run: { status: RunStatus }): boolean => run.status === "running" || run.status === "paused";
 

@@ -18,6 +18,8 @@ export const texts = words({
       proposal: "Question about a change",
       reset: "Reset of a conversation",
     },
+    workflow: "Workflow",
+    drawn: "See it step by step",
     table: "Runs",
     agent: "Agent",
     where: "Where it stands",

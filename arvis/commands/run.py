@@ -1,0 +1,76 @@
+"""`/run`: begin a workflow here. Owners and operators begin any; members those that messages of this place begin, too."""
+
+from __future__ import annotations
+
+from arvis.agents.turns import standing_as
+from arvis.agents.ways import matching
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin, find, whole_version
+from arvis.commands.invocation import Invocation
+from arvis.domain.errors import NotFound, UsageError
+from arvis.domain.jobs import Priority
+from arvis.domain.messages import PrincipalRole
+from arvis.domain.workflows import Workflow
+from arvis.memory.telling import brief
+from arvis.ports.store import Transaction
+
+_ALL = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+_MOST = 30
+_LONGEST = 120
+_NONE = "There is no workflow here that you can begin."
+
+
+def run(tx: Transaction, invocation: Invocation, now: int) -> str:
+    """`/run NAME [input]`; alone it tells which there are."""
+    name, _, given = invocation.argument.partition(" ")
+    if not name:
+        return _told(tx, invocation)
+    try:
+        workflow = _named(tx, invocation, name)
+        document = whole_version(tx, workflow).document
+        begun = begin(
+            tx,
+            NewWorkflowRun(
+                workflow=workflow,
+                agent=agent_of(tx, document, invocation.agent.id),
+                address=invocation.address,
+                source="chat",
+                input=given.strip() or None,
+                trigger=given.strip() or f"/run {workflow.slug}",
+                principal_id=invocation.principal.id,
+                trigger_kind="manual",
+                priority=Priority.MESSAGE,
+                more=standing_as(invocation.sender) if invocation.sender is not None else {},
+            ),
+            now,
+        )
+    except UsageError as refused:
+        return f"{refused.what} {refused.fix if invocation.principal.role in _ALL else '/run tells which there are.'}"
+    return f"“{brief(workflow.name, _LONGEST)}” has begun (run {begun.id}). What comes of it is posted here."
+
+
+def _named(tx: Transaction, invocation: Invocation, name: str) -> Workflow:
+    """Raises the same for one that is not there and for one that is not for this person."""
+    workflow = find(tx, name)
+    if invocation.principal.role not in _ALL and workflow.id not in {each.id for each in _allowed(tx, invocation)}:
+        raise NotFound(f"There is no workflow {name[:64]!r} here.")
+    return workflow
+
+
+def _told(tx: Transaction, invocation: Invocation) -> str:
+    found = _allowed(tx, invocation)
+    lines = [_line(each) for each in found[:_MOST]]
+    if len(found) > _MOST:
+        lines.append("… and more.")
+    return "\n".join(["`/run NAME input` begins one:", *lines]) if lines else _NONE
+
+
+def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:
+    if invocation.principal.role in _ALL:
+        return [each for each in tx.workflows.all() if each.runnable is not None]
+    found = [tx.workflows.get(each.workflow_id) for each in matching(tx, invocation.address, None)]
+    return [each for each in found if each is not None and each.enabled and each.removed_at is None]
+
+
+def _line(workflow: Workflow) -> str:
+    about = f": {brief(workflow.description, _LONGEST)}" if workflow.description else ""
+    return f"- {workflow.slug}{about}"

@@ -1,0 +1,181 @@
+"""Pages about workflows and their runs. A base of `SqlInsights`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arvis.domain.executions import ExecutionStatus, WaitKind
+from arvis.domain.workflows import LogEntry, RunStatus
+from arvis.ports.pages import Page
+from arvis.ports.workflows import MOST_LIVE, Asked, LastRun, Place, RunChild, RunRow, RunView, VersionRow, WorkflowRow
+from arvis.store.executions import execution_of
+from arvis.store.session import Row
+from arvis.store.snapshots import LAST, Snapshot, Snapshots
+from arvis.store.talk_insights import pattern_of
+from arvis.store.workflows import entry_of, run_of, workflow_of
+
+#: Above every version.
+_NEWEST = 2**31 - 1
+#: Of what a run called.
+_MOST_CHILDREN = 500
+_LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
+#: Status -> that of the execution, and whether it has taken a step (None: either).
+_STORED: Mapping[RunStatus, tuple[ExecutionStatus, int | None]] = {
+    RunStatus.PENDING: (ExecutionStatus.RUNNING, 0),
+    RunStatus.RUNNING: (ExecutionStatus.RUNNING, 1),
+    RunStatus.PAUSED: (ExecutionStatus.PAUSED, None),
+    RunStatus.COMPLETED: (ExecutionStatus.DONE, None),
+    RunStatus.FAILED: (ExecutionStatus.FAILED, None),
+    RunStatus.CANCELLED: (ExecutionStatus.CANCELLED, None),
+}
+
+
+class SqlWorkflowInsights:
+    """`WorkflowInsights` on either database."""
+
+    def __init__(self, snapshots: Snapshots) -> None:
+        self._snapshots = snapshots
+
+    async def workflows(
+        self, *, text: str | None, enabled: bool | None, limit: int, cursor: str | None
+    ) -> Page[WorkflowRow]:
+        filters = {
+            "pattern": None if text is None else pattern_of(text),
+            "enabled": None if enabled is None else int(enabled),
+        }
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("list_workflows", before=cursor or LAST, limit=limit + 1, **filters)
+            shown = [await _workflow(snapshot, row) for row in rows[:limit]]
+        return Page(shown, shown[-1].workflow.id if len(rows) > limit else None)
+
+    async def workflow(self, workflow_id: str) -> WorkflowRow | None:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("shown_workflow", id=workflow_id)
+            return await _workflow(snapshot, rows[0]) if rows else None
+
+    async def workflow_versions(self, workflow_id: str, *, limit: int, cursor: str | None) -> Page[VersionRow]:
+        before = int(cursor) if cursor is not None and cursor.isdecimal() else _NEWEST
+        bounds = {"before": min(before, _NEWEST), "limit": limit + 1}
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("list_workflow_versions", workflow_id=workflow_id, **bounds)
+        shown = [_version(row) for row in rows[:limit]]
+        return Page(shown, str(shown[-1].version) if len(rows) > limit else None)
+
+    async def runs(
+        self,
+        *,
+        workflow_id: str | None,
+        status: RunStatus | None,
+        source: str | None,
+        limit: int,
+        cursor: str | None,
+    ) -> Page[RunRow]:
+        stored, begun = _STORED[status] if status is not None else (None, None)
+        pattern = None if source is None else f"{pattern_of(source)[1:-1]}:%"
+        given = {"before": cursor or LAST, "status": stored, "begun": begun, "source": source, "pattern": pattern}
+        async with self._snapshots.snapshot() as snapshot:
+            if workflow_id is not None:
+                rows = await snapshot.rows("list_runs_of", workflow_id=workflow_id, limit=limit + 1, **given)
+            else:
+                rows = await snapshot.rows(
+                    "list_live_runs" if stored in _LIVE else "list_runs", limit=limit + 1, **given
+                )
+            shown = [await _run(snapshot, row) for row in rows[:limit]]
+        return Page(shown, shown[-1].run.execution_id if len(rows) > limit else None)
+
+    async def run(self, run_id: str) -> RunView | None:
+        async with self._snapshots.snapshot() as snapshot:
+            found = await snapshot.rows("one_run", execution_id=run_id)
+            if not found:
+                return None
+            places = await snapshot.rows("places_of", execution_id=run_id)
+            visits = await snapshot.rows("visits_of", execution_id=run_id)
+            children = await snapshot.rows("children_of_run", execution_id=run_id, limit=_MOST_CHILDREN)
+            asked = await snapshot.rows("messages_of_turn", execution_id=run_id)
+            return RunView(
+                row=await _run(snapshot, found[0]),
+                execution=execution_of((await snapshot.rows("get_execution", id=run_id))[0]),
+                places=[_place(row) for row in places],
+                visits={row["node"]: int(row["visits"]) for row in visits},
+                children=[_child(row) for row in children],
+                message_id=asked[-1]["id"] if asked else None,
+            )
+
+    async def run_head(self, run_id: str) -> RunRow | None:
+        async with self._snapshots.snapshot() as snapshot:
+            found = await snapshot.rows("one_run", execution_id=run_id)
+            return await _run(snapshot, found[0]) if found else None
+
+    async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
+        async with self._snapshots.snapshot() as snapshot:
+            rows = await snapshot.rows("run_entries", run_id=run_id, after=after, limit=limit)
+            if not rows and not await snapshot.rows("get_workflow_run", execution_id=run_id):
+                return None
+        return [entry_of(row) for row in rows]
+
+
+async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
+    workflow = workflow_of(row)
+    triggers = await snapshot.rows("trigger_kinds_of", workflow_id=workflow.id)
+    last = await snapshot.rows("last_run_of", workflow_id=workflow.id)
+    live = await snapshot.rows("count_live_runs", graph=workflow.graph, limit=MOST_LIVE)
+    return WorkflowRow(
+        workflow=workflow,
+        problems=row["problems"],
+        triggers=list(dict.fromkeys(each["kind"] for each in triggers)),
+        last_run=_last(last[0]) if last else None,
+        live=int(live[0]["count"]),
+    )
+
+
+async def _run(snapshot: Snapshot, row: Row) -> RunRow:
+    """What nobody called has the account of a turn; of all others the receipts are added up."""
+    run, stored = run_of(row), ExecutionStatus(row["status"])
+    micros = row["micros"] or 0
+    if row["parent_wait"] is not None:
+        micros = (await snapshot.rows("costs_below", execution_id=run.execution_id))[0]["micros"]
+    asked = []
+    if stored in _LIVE:
+        asked = list(await snapshot.rows("questions_of_run", execution_id=run.execution_id, limit=MOST_LIVE))
+    return RunRow(
+        run=run,
+        slug=row["slug"],
+        name=row["name"],
+        status=status_of(stored, row["steps"]),
+        error=row["error"],
+        ended_at=None if stored in _LIVE else row["updated_at"],
+        asked=[Asked(each["id"], each["node"]) for each in asked],
+        cost_micros=int(micros),
+    )
+
+
+def status_of(stored: ExecutionStatus, steps: int) -> RunStatus:
+    match stored:
+        case ExecutionStatus.RUNNING:
+            return RunStatus.RUNNING if steps else RunStatus.PENDING
+        case ExecutionStatus.PAUSED:
+            return RunStatus.PAUSED
+        case ExecutionStatus.DONE:
+            return RunStatus.COMPLETED
+        case ExecutionStatus.FAILED:
+            return RunStatus.FAILED
+        case ExecutionStatus.CANCELLED:
+            return RunStatus.CANCELLED
+
+
+def _last(row: Row) -> LastRun:
+    status = status_of(ExecutionStatus(row["status"]), row["steps"])
+    return LastRun(row["execution_id"], status, row["created_at"])
+
+
+def _version(row: Row) -> VersionRow:
+    return VersionRow(row["version"], row["problems"], row["note"], row["principal_name"], row["at"])
+
+
+def _place(row: Row) -> Place:
+    return Place(row["node"], None if row["kind"] is None else WaitKind(row["kind"]))
+
+
+def _child(row: Row) -> RunChild:
+    status = ExecutionStatus(row["status"])
+    return RunChild(row["id"], row["graph"], status, row["created_at"], row["node"])

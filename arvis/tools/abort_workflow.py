@@ -1,0 +1,22 @@
+"""`abort_workflow`: an agent ends a run that it started in the same talk, and no other."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from arvis.domain.tools import Risk
+from arvis.ports.tool import Caller, Tool, ToolServices
+from arvis.tools.function import FunctionTool
+from arvis.tools.start_workflow import desk_of
+
+
+def create(services: ToolServices) -> Tool:
+    async def abort_workflow(
+        run: Annotated[str, Field(min_length=1, max_length=64, description="The id of the run.")], *, caller: Caller
+    ) -> str:
+        """End the run of a workflow that you started in this talk and that is not over."""
+        return await desk_of(services).abort(caller, run)
+
+    return FunctionTool(abort_workflow, risk=Risk.WRITE)

@@ -1,0 +1,63 @@
+"""`start_workflow`: what an agent hands to a workflow that people drew. Its turn ends with it; the results come back as its next
+turn (behaviour.md 2.3, 2.7).
+
+What the workflow may do, those decided who drew it, so no person is asked; but where others' words may have led to it, one is.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from arvis.domain.errors import ToolError
+from arvis.domain.tools import Risk
+from arvis.ports.tool import Caller, Tool, ToolServices, WorkflowStarts
+from arvis.tools.function import FunctionTool
+
+
+def create(services: ToolServices) -> Tool:
+    async def start_workflow(
+        workflow: Annotated[str, Field(min_length=1, max_length=64, description="Its name from the list.")],
+        input: Annotated[str, Field(max_length=16_000, description="What it works on.")] = "",  # noqa: A002 the model's word
+        *,
+        caller: Caller,
+    ) -> str:
+        """Start a workflow. Your turn ends then; when the workflow ends, its results come to you as the next message. Start
+        one only when the person asks for what it does."""
+        return await desk_of(services).start(caller, workflow=workflow, given=input)
+
+    return StartTool(start_workflow, services)
+
+
+class StartTool(FunctionTool):
+    """`Wary`, `Current`, `EndsTurn`."""
+
+    def __init__(self, function: Any, services: ToolServices) -> None:
+        super().__init__(function, risk=Risk.WRITE)
+        self._services = services
+
+    def wary(self, arguments: Mapping[str, Any]) -> bool:
+        del arguments
+        return True
+
+    def ends_turn(self) -> bool:
+        return True
+
+    async def current(self) -> Tool:
+        """With the workflows that there are."""
+        if self._services.workflows is None:
+            return self
+        told = copy.copy(self)
+        there = await self._services.workflows.listing()
+        told.spec = replace(self.spec, description=f"{self.spec.description} There are:\n{there}")
+        return told
+
+
+def desk_of(services: ToolServices) -> WorkflowStarts:
+    if services.workflows is None:
+        raise ToolError("There are no workflows here.")
+    return services.workflows

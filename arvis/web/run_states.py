@@ -1,0 +1,122 @@
+"""Where a run stands, node by node, from its rows: what was given there, who is there now, and what was never come to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from arvis.domain.executions import ExecutionStatus, WaitKind
+from arvis.domain.workflows import RunStatus
+from arvis.ports.workflows import Place, RunRow, RunView
+from arvis.workflows.carried import OUTPUT
+from arvis.workflows.parts import drawn_id, name_of
+from arvis.workflows.regions import gate_of
+
+Json = dict[str, Any]
+
+#: Of an output so many characters are shown; its run keeps more.
+LONGEST_OUTPUT = 4_000
+_MICROS = 1_000_000
+_OVER = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED})
+
+
+def is_over(row: RunRow) -> bool:
+    return row.status in _OVER
+
+
+def run_view(row: RunRow) -> Json:
+    run = row.run
+    return {
+        "id": run.execution_id,
+        "workflow": {"id": run.workflow_id, "slug": row.slug, "name": row.name},
+        "version": run.version,
+        "status": row.status,
+        "waitingForInput": bool(row.asked),
+        "currentNodeId": _asking_node(row),
+        "source": run.source,
+        "entry": run.entry,
+        "againOf": run.again_of,
+        "error": row.error,
+        "startedAt": run.created_at,
+        "endedAt": row.ended_at,
+        "costUsd": row.cost_micros / _MICROS,
+    }
+
+
+def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
+    """By the ids of the nodes of its version. While it goes on, those that nothing came to are left out."""
+    asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
+    found: Json = {}
+    for node_id in _ids(document):
+        shown = _node(view, node_id, asks=node_id in asking)
+        if shown is not None:
+            found[node_id] = shown
+    return found
+
+
+def outputs_view(view: RunView) -> Json:
+    state = view.execution.state
+    kept = {key.removeprefix(OUTPUT): each for key, each in state.items() if key.startswith(OUTPUT)}
+    return {node_id: shortened(each.get("output")) for node_id, each in kept.items() if isinstance(each, Mapping)}
+
+
+def shortened(output: Any) -> Any:
+    """An output as it is, or the beginning of its text."""
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    return output if len(text) <= LONGEST_OUTPUT else f"{text[:LONGEST_OUTPUT]}…"
+
+
+def _asking_node(row: RunRow) -> str | None:
+    """The one whose question was asked first."""
+    place = row.asked[0].node if row.asked else None
+    return None if place is None else drawn_id(place)
+
+
+def _ids(document: Mapping[str, Any]) -> list[str]:
+    nodes = document.get("nodes")
+    return [str(node["id"]) for node in nodes if "id" in node] if isinstance(nodes, list) else []
+
+
+def _node(view: RunView, node_id: str, *, asks: bool) -> Json | None:
+    kept = view.execution.state.get(OUTPUT + node_id)
+    given: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {}
+    here = [place for place in view.places if place.node in {name_of(node_id), gate_of(node_id)}]
+    state = _state(view, given, here, asks=asks)
+    if state is None:
+        return None
+    busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
+    shown: Json = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
+    if given:
+        error = {} if given.get("failed") is None else {"error": str(given["failed"])}
+        shown |= {"output": shortened(given.get("output")), "at": given.get("at"), **error}
+        shown["tainted"] = bool(given.get("tainted"))
+    elif state == "failed":
+        shown["error"] = view.row.error
+    return shown
+
+
+def _state(view: RunView, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
+    over = is_over(view.row)
+    if given.get("failed") is not None and (over or not here):
+        return "failed"
+    if over and here and view.row.status is RunStatus.FAILED and not _told_failures(view):
+        return "failed"
+    if here and not over:
+        return "waiting" if asks or all(_waits(view, place) for place in here) else "running"
+    if given:
+        return "done"
+    return "skipped" if over else None
+
+
+def _told_failures(view: RunView) -> bool:
+    """Whether a node has said itself that it failed; where none has, it was the one at which the run broke off."""
+    kept = [each for key, each in view.execution.state.items() if key.startswith(OUTPUT)]
+    return any(isinstance(each, Mapping) and each.get("failed") is not None for each in kept)
+
+
+def _waits(view: RunView, place: Place) -> bool:
+    """Who waits for what it called is at work; who stands before a gate, or behind a question of others, is not."""
+    if place.waits_for is not None:
+        return place.waits_for is not WaitKind.CHILD
+    return drawn_id(place.node) is None or view.execution.status is ExecutionStatus.PAUSED

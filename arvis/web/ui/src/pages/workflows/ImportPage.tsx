@@ -1,0 +1,80 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { useSend } from "../../api/hooks";
+import { Button } from "../../parts/button";
+import { Field, Form, FormButtons } from "../../parts/field";
+import { Page } from "../../parts/page";
+import { Failure } from "../../parts/states";
+import { MOST_BYTES } from "../../workflow/kinds";
+import { Back } from "./Gallery";
+import { Problems } from "./Problems";
+import { problemsOf } from "./refusal";
+import { texts } from "./texts";
+import { addressOf } from "./workflow";
+import styles from "./workflows.module.css";
+
+const REFUSED = 422;
+
+/** A new workflow of a file or of a pasted text. */
+export function ImportPage() {
+  const [, navigate] = useLocation();
+  const [text, setText] = useState("");
+  const [name, setName] = useState("");
+  const [tooLarge, setTooLarge] = useState(false);
+  const bring = useSend("POST /api/workflows/import", { quiet: true, done: texts.importing.done });
+  const says = texts.importing;
+  const send = (draft: boolean) =>
+    bring.mutate(
+      { body: { text, draft, enabled: false, ...(name.trim() === "" ? {} : { name: name.trim() }) } },
+      { onSuccess: (made) => navigate(addressOf(made.id)) },
+    );
+  const take = async (file: File | undefined) => {
+    if (file === undefined) return;
+    setTooLarge(file.size > MOST_BYTES);
+    if (file.size <= MOST_BYTES) setText(await file.text());
+  };
+  const problems = problemsOf(bring.error);
+  return (
+    <Page title={says.title} about={says.about} actions={<Back />}>
+      <div className={styles.narrow}>
+        <Form onSend={() => send(false)} label={says.title}>
+          {bring.error && <Failure error={bring.error} />}
+          {problems.length > 0 && <Problems of={problems} />}
+          {bring.error?.status === REFUSED && problems.length > 0 && (
+            <div className={styles.anyway}>
+              <p className="muted">{says.anywayWhy}</p>
+              <Button busy={bring.isPending} onClick={() => send(true)}>
+                {says.anyway}
+              </Button>
+            </div>
+          )}
+          <Field label={says.file} hint={says.fileHint} error={tooLarge ? says.tooLarge : null}>
+            <input
+              type="file"
+              accept=".json,.yaml,.yml,application/json,application/yaml"
+              onChange={(event) => void take(event.target.files?.[0])}
+            />
+          </Field>
+          <Field label={says.text}>
+            <textarea
+              value={text}
+              rows={14}
+              required
+              spellCheck={false}
+              className={styles.source}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </Field>
+          <Field label={says.name} hint={says.nameHint}>
+            <input value={name} onChange={(event) => setName(event.target.value)} />
+          </Field>
+          <FormButtons>
+            <Button type="submit" kind="primary" busy={bring.isPending} disabled={text.trim() === ""}>
+              {says.check}
+            </Button>
+          </FormButtons>
+        </Form>
+      </div>
+    </Page>
+  );
+}

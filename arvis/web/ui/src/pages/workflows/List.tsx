@@ -1,0 +1,156 @@
+import { FileInput, LayoutTemplate, Plus } from "lucide-react";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { useList, useSend } from "../../api/hooks";
+import { useMay } from "../../api/session";
+import { ButtonLink } from "../../parts/button";
+import { Chips, Page, SearchField, useFilter } from "../../parts/page";
+import { Foreign, Status, Time } from "../../parts/show";
+import { Empty } from "../../parts/states";
+import { type Column, Table } from "../../parts/table";
+import { count, reveal } from "../../words/format";
+import { RowActions } from "./RowActions";
+import { RunDialog } from "./RunDialog";
+import { texts } from "./texts";
+import { addressOf, begunBy, HOME, RunState, VersionMark, type Workflow } from "./workflow";
+import styles from "./workflows.module.css";
+
+const SWITCHED: Record<string, boolean> = { on: true, off: false };
+
+/** All workflows, and the ways to a new one. */
+export function List() {
+  const [, navigate] = useLocation();
+  const [state] = useFilter("state");
+  const [q] = useFilter("q");
+  const [running, setRunning] = useState<Workflow | null>(null);
+  const operates = useMay("operator");
+  const pages = useList("GET /api/workflows", { q: q || undefined, enabled: SWITCHED[state] });
+  return (
+    <Page
+      title={texts.title}
+      about={texts.about}
+      actions={operates && <Beginnings />}
+      filters={
+        <>
+          <Chips
+            label={texts.state}
+            name="state"
+            options={[
+              ["on", texts.on],
+              ["off", texts.off],
+            ]}
+          />
+          <SearchField label={texts.search} />
+        </>
+      }
+    >
+      <Table
+        label={texts.title}
+        columns={columnsFor(operates, setRunning)}
+        pages={pages}
+        idOf={(one) => one.id}
+        onOpen={(one) => navigate(addressOf(one.id))}
+        empty={
+          state || q ? (
+            <Empty title={texts.noMatch}>{texts.noMatchWhy}</Empty>
+          ) : (
+            <Empty
+              title={texts.empty}
+              action={operates && <ButtonLink href={`${HOME}/examples`}>{texts.examples}</ButtonLink>}
+            >
+              {texts.emptyWhy}
+            </Empty>
+          )
+        }
+      />
+      {running && <RunDialog workflow={running} onClose={() => setRunning(null)} />}
+    </Page>
+  );
+}
+
+function Beginnings() {
+  return (
+    <>
+      <ButtonLink href={`${HOME}/import`} icon={<FileInput aria-hidden />}>
+        {texts.bringIn}
+      </ButtonLink>
+      <ButtonLink href={`${HOME}/examples`} icon={<LayoutTemplate aria-hidden />}>
+        {texts.examples}
+      </ButtonLink>
+      <ButtonLink kind="primary" href={`${HOME}/new`} icon={<Plus aria-hidden />}>
+        {texts.add}
+      </ButtonLink>
+    </>
+  );
+}
+
+function columnsFor(operates: boolean, onRun: (one: Workflow) => void): Column<Workflow>[] {
+  const shown: Column<Workflow>[] = [
+    {
+      name: texts.name,
+      width: "minmax(150px, 3fr)",
+      show: (one) => (
+        <span className={styles.named}>
+          <Link href={addressOf(one.id)}>
+            <Foreign text={one.name} />
+          </Link>
+          <Foreign text={one.description} className="muted" />
+        </span>
+      ),
+    },
+    {
+      name: texts.state,
+      width: "64px",
+      show: (one) =>
+        operates ? (
+          <Enabled of={one} />
+        ) : (
+          <Status tone={one.enabled ? "good" : "plain"}>{one.enabled ? texts.on : texts.off}</Status>
+        ),
+    },
+    { name: texts.lastRun, width: "minmax(180px, 1fr)", show: (one) => <LastRun of={one} /> },
+    {
+      name: texts.live,
+      width: "60px",
+      show: (one) => (one.liveRuns > 0 ? count(one.liveRuns) : <span className="muted">–</span>),
+    },
+  ];
+  const actions: Column<Workflow> = {
+    name: texts.actions,
+    width: "108px",
+    show: (one) => <RowActions of={one} onRun={() => onRun(one)} />,
+  };
+  const last: Column<Workflow>[] = [
+    { name: texts.version, width: "150px", show: (one) => <VersionMark of={one} /> },
+    { name: texts.begins, width: "minmax(110px, 1fr)", show: (one) => begunBy(one.triggers) },
+  ];
+  return [...shown, actions, ...last];
+}
+
+function LastRun({ of: { id, lastRun } }: { of: Workflow }) {
+  if (lastRun === null) return <span className="muted">{texts.neverRun}</span>;
+  return (
+    <Link href={addressOf(id, "runs", lastRun.id)} className={styles.last}>
+      <RunState status={lastRun.status} />
+      <span className="muted">
+        <Time at={lastRun.at} />
+      </span>
+    </Link>
+  );
+}
+
+/** Whether its triggers begin it; changed where it stands. */
+export function Enabled({ of: one }: { of: Pick<Workflow, "id" | "name" | "enabled"> }) {
+  const change = useSend("PATCH /api/workflows/{workflow}");
+  const name = reveal(one.name);
+  return (
+    <input
+      type="checkbox"
+      className={styles.switch}
+      aria-label={one.enabled ? texts.turnOff(name) : texts.turnOn(name)}
+      checked={change.isPending ? !one.enabled : one.enabled}
+      disabled={change.isPending}
+      onChange={() => change.mutate({ path: { workflow: one.id }, body: { enabled: !one.enabled } })}
+    />
+  );
+}

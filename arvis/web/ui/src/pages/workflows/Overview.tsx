@@ -1,0 +1,114 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { Section } from "../../parts/page";
+import { Facts, Foreign, Time } from "../../parts/show";
+import { count, reveal, sentences } from "../../words/format";
+import type { Trouble } from "../../workflow/canvas/shapes";
+import { SETTINGS } from "../../workflow/kinds";
+import { Drawn } from "./Drawn";
+import { Problems } from "./Problems";
+import { texts } from "./texts";
+import { addressOf, documentOf, type Problem, RunState, VersionMark, type WorkflowDetail } from "./workflow";
+import styles from "./workflows.module.css";
+
+/** What it does, how it stands, and what begins it. */
+export function Overview({ workflow }: { workflow: WorkflowDetail }) {
+  const document = documentOf(workflow);
+  const settings = settingsOf(document.settings);
+  return (
+    <>
+      {workflow.problems.length > 0 && <Problems of={workflow.problems} />}
+      <Section title={texts.drawing}>
+        <Drawn
+          document={document}
+          label={texts.drawingOf(reveal(workflow.name))}
+          troubles={troublesOf(workflow.problems)}
+        />
+      </Section>
+      <div className={styles.halves}>
+        <Section title={texts.state}>
+          <Standing workflow={workflow} />
+        </Section>
+        <Section title={texts.begins}>
+          <Triggers workflow={workflow} />
+        </Section>
+        <Section title={texts.settings}>
+          {settings.length > 0 ? <Facts of={settings} /> : <p className="muted">{texts.asSet}</p>}
+        </Section>
+      </div>
+    </>
+  );
+}
+
+function Standing({ workflow }: { workflow: WorkflowDetail }) {
+  const { lastRun, runnable } = workflow;
+  const facts: [string, ReactNode][] = [
+    [texts.newest, <VersionMark key="newest" of={workflow} />],
+    [texts.runsVersion, runnable === null ? texts.nothingRuns : texts.versionOf(count(runnable))],
+    [
+      texts.lastRun,
+      lastRun === null ? (
+        texts.neverRun
+      ) : (
+        <Link key="last" href={addressOf(workflow.id, "runs", lastRun.id)} className={styles.last}>
+          <RunState status={lastRun.status} /> <Time at={lastRun.at} />
+        </Link>
+      ),
+    ],
+    [texts.live, workflow.liveRuns > 0 ? count(workflow.liveRuns) : null],
+    [texts.slug, <code key="slug">{workflow.slug}</code>],
+    [texts.made, <Time key="made" at={workflow.createdAt} />],
+    [texts.changed, <Time key="changed" at={workflow.updatedAt} />],
+  ];
+  return <Facts of={facts} />;
+}
+
+/** Every trigger with where it listens. */
+function Triggers({ workflow }: { workflow: WorkflowDetail }) {
+  const drawn = documentOf(workflow).nodes.filter((node) => node.type === "trigger");
+  if (drawn.length === 0) return <p className="muted">{texts.noTriggers}</p>;
+  return (
+    <ul className={styles.plainList}>
+      {drawn.map(({ id, data }) => {
+        const kind = String(data.kind ?? "manual");
+        const where = (["platform", "channel", "words"] as const)
+          .filter((field) => data[field])
+          .map((field) => `${texts.where[field]} ${reveal(String(data[field]))}`)
+          .join(" ");
+        return (
+          <li key={id}>
+            {(texts.triggers as Record<string, string>)[kind] ?? reveal(kind)} <bdi>{where}</bdi>
+            {data.description ? (
+              <p className="muted">
+                <Foreign text={sentences(String(data.description))} />
+              </p>
+            ) : null}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** What differs from the usual. */
+function settingsOf(set: Record<string, unknown>): [string, ReactNode][] {
+  return SETTINGS.filter(({ name, default: usual }) => isSet(set[name]) && set[name] !== usual).map(
+    ({ name, label }): [string, ReactNode] => {
+      const value = set[name];
+      return [label, typeof value === "number" ? count(value) : <Foreign key={name} text={String(value)} />];
+    },
+  );
+}
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== "";
+
+export function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
+  const found = new Map<string, Trouble>();
+  for (const { node, severity } of problems) {
+    if (node === null) continue;
+    const { errors, warnings } = found.get(node) ?? { errors: 0, warnings: 0 };
+    const wrong = severity === "error";
+    found.set(node, { errors: errors + (wrong ? 1 : 0), warnings: warnings + (wrong ? 0 : 1) });
+  }
+  return found;
+}

@@ -1,0 +1,73 @@
+import { useEffect, useRef, useState } from "react";
+import { Button } from "../../../parts/button";
+import { Dialog } from "../../../parts/dialog";
+import { Choice, Field, Form, FormButtons } from "../../../parts/field";
+import { reveal } from "../../../words/format";
+import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { handlesOf } from "../../../workflow/node";
+import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
+import { texts } from "./texts";
+import { targetsFor } from "./Ways";
+
+type Props = {
+  document: WorkflowDocument;
+  node: WorkflowNode;
+  onConnect: (connection: Omit<WorkflowConnection, "id">, target: string) => void;
+  onClose: () => void;
+};
+
+/** Connects a step by two choices: its way out and where that leads. What is not connected yet is proposed. */
+export function ConnectDialog({ document, node, onConnect, onClose }: Props) {
+  const { sources } = handlesOf(node);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // The browser would choose the cross of the dialog.
+    const frame = requestAnimationFrame(() => box.current?.querySelector("select")?.focus());
+    return () => cancelAnimationFrame(frame);
+  }, []);
+  const used = new Set(document.connections.filter(({ source }) => source === node.id).map((one) => one.sourceHandle));
+  const [way, setWay] = useState((sources.find(({ id }) => !used.has(id)) ?? sources[0])?.id ?? "");
+  const [chosen, setChosen] = useState("");
+  const handle = sources.find(({ id }) => id === way);
+  const targets = handle === undefined ? [] : targetsFor(document, node, handle);
+  const entered = new Set(document.connections.map(({ target }) => target));
+  const proposed = targets.find(([, , one]) => !entered.has(one.target)) ?? targets[0];
+  const target = targets.find(([key]) => key === chosen) ?? proposed;
+  return (
+    <Dialog title={texts.connect.title(reveal(nameOf(node)))} onClose={onClose}>
+      <div ref={box}>
+        {sources.length === 0 ? (
+          <p className="muted">{texts.connect.none}</p>
+        ) : (
+          <Form onSend={() => target && onConnect(target[2], target[1])}>
+            {sources.length > 1 && (
+              <Field label={texts.connect.way}>
+                <Choice
+                  value={way}
+                  options={sources.map((one) => [one.id, reveal(wayOf(node, one))] as const)}
+                  onChange={setWay}
+                />
+              </Field>
+            )}
+            {target === undefined ? (
+              <p className="muted">{texts.connect.none}</p>
+            ) : (
+              <Field label={texts.connect.target}>
+                <Choice
+                  value={target[0]}
+                  options={targets.map(([key, words]) => [key, words] as const)}
+                  onChange={setChosen}
+                />
+              </Field>
+            )}
+            <FormButtons>
+              <Button type="submit" kind="primary" disabled={target === undefined}>
+                {texts.connect.yes}
+              </Button>
+            </FormButtons>
+          </Form>
+        )}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,110 @@
+import { Trash2, X } from "lucide-react";
+import { type Ref, type RefObject, useEffect, useRef } from "react";
+import { Button, IconButton } from "../../../parts/button";
+import { reveal } from "../../../words/format";
+import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { handlesOf, kindOf } from "../../../workflow/node";
+import type { Problem } from "../../../workflow/types";
+import { AboutForm } from "./AboutForm";
+import styles from "./editor.module.css";
+import { NodeForm } from "./NodeForm";
+import { ProblemList } from "./ProblemList";
+import { texts } from "./texts";
+import type { Editor } from "./useEditing";
+
+export type View = "form" | "problems";
+
+type Props = {
+  editor: Editor;
+  view: View;
+  disabled: boolean;
+  onShow: (id: string) => void;
+  onLook: (problem: Problem) => void;
+  /** Back to the drawing. */
+  onLeave: () => void;
+  onClose: () => void;
+  ref: Ref<HTMLElement>;
+};
+
+/** Beside the drawing: the form of what is chosen, of the whole workflow where nothing is, or its problems. */
+export function SidePanel(props: Props) {
+  const { editor, view, onLeave, onClose, ref } = props;
+  const { title, body, key } = contentOf(props);
+  const box = useRef<HTMLDivElement>(null);
+  useTop(box, key);
+  const closes = view === "problems" || editor.state.chosen.nodes.size + editor.state.chosen.lines.size > 0;
+  return (
+    <aside
+      ref={ref}
+      className={styles.panel}
+      aria-label={title}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onLeave();
+      }}
+    >
+      <header>
+        <h2>{title}</h2>
+        {closes && (
+          <IconButton label={texts.panel.close} onClick={onClose}>
+            <X aria-hidden />
+          </IconButton>
+        )}
+      </header>
+      <div ref={box} className={styles.panelBody}>
+        {body}
+      </div>
+    </aside>
+  );
+}
+
+function contentOf({ editor, view, disabled, onShow, onLook }: Props) {
+  const { document, problems, state, dispatch } = editor;
+  const { nodes, lines } = state.chosen;
+  if (view === "problems") {
+    const body = <ProblemList document={document} problems={problems} onLook={onLook} />;
+    return { key: "problems", title: texts.problems.title, body };
+  }
+  const node = nodes.size === 1 ? document.nodes.find(({ id }) => nodes.has(id)) : undefined;
+  if (node !== undefined) {
+    const title = kindOf(node)?.label ?? node.type;
+    return { key: node.id, title, body: <NodeForm key={node.id} {...{ editor, node, disabled, onShow }} /> };
+  }
+  if (nodes.size > 1) {
+    const body = <p className="muted">{texts.panel.manyHint}</p>;
+    return { key: "many", title: texts.panel.many(nodes.size), body };
+  }
+  const line = lines.size > 0 ? document.connections.find(({ id }) => lines.has(id)) : undefined;
+  if (line === undefined) {
+    return { key: "about", title: texts.about.title, body: <AboutForm editor={editor} disabled={disabled} /> };
+  }
+  const from = document.nodes.find(({ id }) => id === line.source);
+  const to = document.nodes.find(({ id }) => id === line.target);
+  const way = from && handlesOf(from).sources.find(({ id }) => id === line.sourceHandle && id !== "");
+  const words = [from ? nameOf(from) : line.source, from && way ? wayOf(from, way) : "", to ? nameOf(to) : line.target];
+  const [one = "", how = "", other = ""] = words.map(reveal);
+  const body = (
+    <>
+      <p>{texts.panel.lineAbout(one, how, other)}</p>
+      {!disabled && (
+        <Button
+          kind="danger"
+          icon={<Trash2 aria-hidden />}
+          onClick={() => dispatch({ do: "remove", lines: [...lines] })}
+        >
+          {texts.panel.disconnect}
+        </Button>
+      )}
+    </>
+  );
+  return { key: line.id, title: texts.panel.line, body };
+}
+
+/** Another form begins at its top. */
+function useTop(box: RefObject<HTMLDivElement | null>, key: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says that the content is another one
+  useEffect(() => {
+    box.current?.scrollTo(0, 0);
+  }, [key]);
+}

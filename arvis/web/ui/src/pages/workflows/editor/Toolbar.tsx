@@ -1,0 +1,89 @@
+import { ArrowLeft, Keyboard, Network, Play, Redo2, Save, Settings2, Undo2 } from "lucide-react";
+import { useLocation } from "wouter";
+import { Button, IconButton } from "../../../parts/button";
+import { Status } from "../../../parts/show";
+import { reveal } from "../../../words/format";
+import { isRunnable } from "../../../workflow/node";
+import { addressOf, HOME } from "../workflow";
+import styles from "./editor.module.css";
+import { texts } from "./texts";
+import type { Editor } from "./useEditing";
+import { redo, undo } from "./useKeys";
+
+type Props = {
+  editor: Editor;
+  id: string | null;
+  editable: boolean;
+  draft: boolean;
+  busy: boolean;
+  onArrange: () => void;
+  onSettings: () => void;
+  onProblems: () => void;
+  onKeys: () => void;
+  onSave: () => void;
+  onRun: () => void;
+};
+
+/** The name, how it stands, and what is done with the whole. */
+export function Toolbar(props: Props) {
+  const { editor, id, editable, onSettings, onProblems } = props;
+  const [, navigate] = useLocation();
+  const { document, problems, dirty } = editor;
+  const errors = problems.filter(({ severity }) => severity === "error").length;
+  const hints = problems.length - errors;
+  const state = id === null ? "new" : dirty ? "dirty" : "clean";
+  return (
+    <header className={styles.toolbar}>
+      <IconButton label={texts.back} onClick={() => navigate(id === null ? HOME : addressOf(id))}>
+        <ArrowLeft aria-hidden />
+      </IconButton>
+      <h1>{reveal(document.name || texts.newTitle)}</h1>
+      {editable && <span className="muted">{texts.state[state]}</span>}
+      <button type="button" className={styles.health} onClick={onProblems}>
+        <Status tone={errors > 0 ? "trouble" : "good"}>
+          {errors > 0 ? texts.problems.errors(errors) : texts.problems.ready}
+        </Status>
+        {errors === 0 && hints > 0 && <span className="muted">{texts.problems.warnings(hints)}</span>}
+      </button>
+      <IconButton label={texts.settings} onClick={onSettings}>
+        <Settings2 aria-hidden />
+      </IconButton>
+      {editable && <Doings {...props} />}
+    </header>
+  );
+}
+
+function Doings({ editor, draft, busy, onArrange, onKeys, onSave, onRun }: Props) {
+  const { state, problems } = editor;
+  const runs = isRunnable(problems);
+  return (
+    <div className={styles.tools} role="group" aria-label={texts.toolbar}>
+      <IconButton label={texts.undo} disabled={state.past.length === 0} onClick={() => undo(editor)}>
+        <Undo2 aria-hidden />
+      </IconButton>
+      <IconButton label={texts.redo} disabled={state.future.length === 0} onClick={() => redo(editor)}>
+        <Redo2 aria-hidden />
+      </IconButton>
+      <IconButton label={texts.arrange} onClick={onArrange}>
+        <Network aria-hidden />
+      </IconButton>
+      <IconButton label={texts.keys} onClick={onKeys}>
+        <Keyboard aria-hidden />
+      </IconButton>
+      <Button icon={<Save aria-hidden />} busy={busy} onClick={onSave}>
+        {draft ? texts.saveDraft : texts.save}
+      </Button>
+      <Button
+        kind="primary"
+        icon={<Play aria-hidden />}
+        disabled={busy}
+        className={runs ? "" : styles.refused}
+        aria-disabled={!runs || undefined}
+        title={runs ? undefined : texts.running.refused}
+        onClick={onRun}
+      >
+        {texts.run}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,106 @@
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { Button } from "../../../parts/button";
+import { Dialog } from "../../../parts/dialog";
+import { FormButtons } from "../../../parts/field";
+import { clock } from "../../../words/format";
+import { addressOf, type WorkflowDetail } from "../workflow";
+import styles from "./editor.module.css";
+import { forget, readKept } from "./keeping";
+import { type Base, NEW, type useSaving } from "./saving";
+import { texts } from "./texts";
+import type { Editor } from "./useEditing";
+
+/** Changes that were drawn here before and never saved: they can be taken again. */
+export function KeptChanges({ base, editor }: { base: Base; editor: Editor }) {
+  const id = base.id ?? NEW;
+  const [kept, setKept] = useState(() => {
+    const found = readKept(id);
+    return found && JSON.stringify(found.document) !== JSON.stringify(base.document) ? found : null;
+  });
+  if (kept === null || editor.dirty) return null;
+  const take = () => {
+    editor.dispatch({ do: "replace", document: kept.document });
+    editor.setSlug(kept.slug);
+    setKept(null);
+  };
+  const drop = () => {
+    forget(id);
+    setKept(null);
+  };
+  return (
+    <div className={styles.note} role="alert">
+      <p>{texts.kept.words(clock(kept.at))}</p>
+      <Button onClick={take}>{texts.kept.take}</Button>
+      <Button kind="quiet" onClick={drop}>
+        {texts.kept.drop}
+      </Button>
+    </div>
+  );
+}
+
+type Saving = ReturnType<typeof useSaving>;
+
+/** Somebody else was faster: nothing of either is lost without a choice. */
+export function Conflict({
+  newer,
+  saving,
+  onReload,
+}: {
+  newer: WorkflowDetail;
+  saving: Saving;
+  onReload: (detail: WorkflowDetail) => void;
+}) {
+  const [, navigate] = useLocation();
+  return (
+    <Dialog title={texts.conflict.title} onClose={saving.settle}>
+      <p>{texts.conflict.words}</p>
+      <FormButtons>
+        <Button kind="primary" onClick={() => saving.save("copy", (made) => navigate(addressOf(made.id, "edit")))}>
+          {texts.conflict.copy}
+        </Button>
+        <Button
+          kind="danger"
+          onClick={() => {
+            forget(newer.id);
+            onReload(newer);
+          }}
+        >
+          {texts.conflict.reload}
+        </Button>
+      </FormButtons>
+    </Dialog>
+  );
+}
+
+/** What can be done with the keyboard. */
+export function KeysHelp({ onClose }: { onClose: () => void }) {
+  const { rows } = texts.help;
+  const keys: [string, string][] = [
+    ["n", rows.n],
+    ["← ↑ → ↓", rows.arrows],
+    ["enter", rows.enter],
+    ["esc", rows.escape],
+    ["c", rows.c],
+    ["delete", rows.delete],
+    ["⌘D", rows.duplicate],
+    ["⌘C ⌘X ⌘V", rows.copy],
+    ["⌘A", rows.all],
+    ["⌘Z ⇧⌘Z", rows.undo],
+    ["⌘S", rows.save],
+  ];
+  return (
+    <Dialog title={texts.help.title} onClose={onClose}>
+      <dl className={styles.keys}>
+        {keys.map(([key, words]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{words}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}

@@ -1,0 +1,125 @@
+import { Check, Choice, Field as Labelled } from "../../../../parts/field";
+import { reveal } from "../../../../words/format";
+import type { Field } from "../../../../workflow/kinds";
+import type { Json } from "../../../../workflow/types";
+import { texts } from "../texts";
+import { ListField } from "./ListField";
+import { ObjectField } from "./ObjectField";
+import { OfferedField } from "./OfferedField";
+import { TextField } from "./TextField";
+
+/** What all fields of a form need to know. */
+export type FieldProps = {
+  field: Field;
+  value: Json | undefined;
+  /** `undefined`: nothing is written there any more. */
+  onChange: (value: Json | undefined) => void;
+  /** The field is left: what comes next is a step of its own. */
+  onRest: () => void;
+  error: string | null;
+  disabled: boolean;
+  /** The names of steps whose outputs templates can fill in. */
+  names: readonly string[];
+};
+
+/** One field as `kinds.py` describes it; rows are another component's. */
+export function FieldOf(props: FieldProps) {
+  const { field, value, onChange, onRest, error, disabled } = props;
+  const hint = field.help || undefined;
+  const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
+  const write = (written: string) => onChange(written === "" && !field.required ? undefined : written);
+  switch (field.form) {
+    case "text":
+      return <TextField {...props} />;
+    case "list":
+      return <ListField {...props} />;
+    case "object":
+      return <ObjectField {...props} />;
+    case "switches":
+      return <Switches {...props} />;
+    case "switch":
+      return (
+        <Check
+          label={field.label}
+          hint={hint}
+          checked={(value ?? field.default) === true}
+          disabled={disabled}
+          onChange={(on) => onChange(on === (field.default === true) ? undefined : on)}
+        />
+      );
+    case "choice":
+      return (
+        <Labelled label={field.label} hint={hint} error={error}>
+          <Choice
+            value={text || String(field.default ?? "")}
+            options={choicesOf(field)}
+            disabled={disabled}
+            onChange={(chosen) => onChange(chosen === "" ? undefined : chosen)}
+          />
+        </Labelled>
+      );
+    case "number":
+      return (
+        <Labelled label={field.label} hint={hint} error={error}>
+          <input
+            type="number"
+            step="any"
+            value={text}
+            min={field.least ?? undefined}
+            max={field.most ?? undefined}
+            placeholder={field.default === null ? undefined : String(field.default)}
+            disabled={disabled}
+            onBlur={onRest}
+            onChange={(event) => onChange(event.target.value === "" ? undefined : Number(event.target.value))}
+          />
+        </Labelled>
+      );
+    default:
+      if (field.offers !== "") return <OfferedField {...props} />;
+      return (
+        <Labelled label={field.label} hint={hint} error={error}>
+          <input
+            value={text}
+            maxLength={field.most ?? undefined}
+            autoComplete="off"
+            disabled={disabled}
+            onBlur={onRest}
+            onChange={(event) => write(event.target.value)}
+          />
+        </Labelled>
+      );
+  }
+}
+
+/** The choices in words; where none must be made, that comes first. */
+function choicesOf(field: Field): [string, string][] {
+  const named = field.choices.filter(Boolean).map((one): [string, string] => [one, reveal(one.replace(/[_-]/g, " "))]);
+  return field.default === null ? [["", field.required ? texts.fields.choose : texts.fields.unset], ...named] : named;
+}
+
+function Switches({ field, value, onChange, disabled }: FieldProps) {
+  const on = (typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}) as Record<
+    string,
+    Json
+  >;
+  const set = (name: string, to: boolean) => {
+    const { [name]: _, ...others } = on;
+    const next = to ? { ...others, [name]: true } : others;
+    onChange(Object.keys(next).length === 0 ? undefined : next);
+  };
+  return (
+    <fieldset>
+      <legend>{field.label}</legend>
+      {field.fields.map((one) => (
+        <Check
+          key={one.name}
+          label={one.label}
+          hint={one.help || undefined}
+          checked={on[one.name] === true}
+          disabled={disabled}
+          onChange={(to) => set(one.name, to)}
+        />
+      ))}
+    </fieldset>
+  );
+}

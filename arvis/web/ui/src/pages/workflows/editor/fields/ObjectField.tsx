@@ -1,0 +1,128 @@
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { Button, IconButton } from "../../../../parts/button";
+import { Field as Labelled } from "../../../../parts/field";
+import { reveal } from "../../../../words/format";
+import type { Json, JsonObject } from "../../../../workflow/types";
+import styles from "../editor.module.css";
+import { texts } from "../texts";
+import type { FieldProps } from "./FieldOf";
+
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Names and values below one another; as JSON where a value is no text. */
+export function ObjectField(props: FieldProps) {
+  const { field, value, error } = props;
+  const given = isObject(value) ? value : {};
+  const plain = Object.values(given).every((one) => typeof one === "string");
+  const [json, setJson] = useState(!plain);
+  return (
+    <fieldset className={styles.rows}>
+      <legend>{field.label}</legend>
+      {field.help && <p className="muted">{field.help}</p>}
+      {json || !plain ? (
+        <AsJson {...props} given={given} />
+      ) : (
+        <AsRows {...props} given={given as Record<string, string>} />
+      )}
+      {error && <p className={styles.error}>{error}</p>}
+      {plain && (
+        <Button kind="quiet" onClick={() => setJson(!json)}>
+          {json ? texts.fields.asRows : texts.fields.asJson}
+        </Button>
+      )}
+    </fieldset>
+  );
+}
+
+function AsJson({ field, given, onChange, onRest, disabled }: FieldProps & { given: JsonObject }) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const broken = typed !== null && read(typed) === null;
+  return (
+    <Labelled label={texts.fields.asJson} error={broken ? texts.fields.notJson : null}>
+      <textarea
+        className={styles.code}
+        value={typed ?? JSON.stringify(given, null, 2)}
+        rows={6}
+        spellCheck={false}
+        disabled={disabled}
+        aria-label={`${field.label} ${texts.fields.asJson}`}
+        onBlur={() => {
+          if (!broken) setTyped(null);
+          onRest();
+        }}
+        onChange={(event) => {
+          setTyped(event.target.value);
+          const next = read(event.target.value);
+          if (next !== null) onChange(Object.keys(next).length === 0 ? undefined : next);
+        }}
+      />
+    </Labelled>
+  );
+}
+
+function read(text: string): JsonObject | null {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function AsRows({ given, onChange, onRest, disabled }: FieldProps & { given: Record<string, string> }) {
+  // A name that is typed anew must not lose its place, and two may be alike for a moment.
+  const [rows, setRows] = useState<[string, string][]>(() => Object.entries(given));
+  const shown = same(rows, given) ? rows : Object.entries(given);
+  const write = (next: [string, string][]) => {
+    setRows(next);
+    const named = next.filter(([name]) => name !== "");
+    onChange(named.length === 0 ? undefined : Object.fromEntries(named));
+  };
+  const set = (place: number, row: [string, string]) => write(shown.with(place, row));
+  return (
+    <>
+      {shown.map(([name, value], place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+        <div key={place} className={styles.entry}>
+          <input
+            aria-label={`${texts.fields.name} ${place + 1}`}
+            placeholder={texts.fields.name}
+            value={name}
+            disabled={disabled}
+            onBlur={onRest}
+            onChange={(event) => set(place, [event.target.value, value])}
+          />
+          <input
+            aria-label={`${texts.fields.value} ${place + 1}`}
+            placeholder={texts.fields.value}
+            value={value}
+            disabled={disabled}
+            onBlur={onRest}
+            onChange={(event) => set(place, [name, event.target.value])}
+          />
+          {!disabled && (
+            <IconButton
+              label={texts.fields.removeEntry(reveal(name) || String(place + 1))}
+              onClick={() => write(shown.toSpliced(place, 1))}
+            >
+              <Trash2 aria-hidden />
+            </IconButton>
+          )}
+        </div>
+      ))}
+      {!disabled && (
+        <Button icon={<Plus aria-hidden />} onClick={() => setRows([...shown, ["", ""]])}>
+          {texts.fields.addEntry}
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** Whether the rows say what is written; if not, it was changed from elsewhere, such as by undo. */
+function same(rows: [string, string][], given: Record<string, string>): boolean {
+  const named = rows.filter(([name]) => name !== "");
+  return JSON.stringify(Object.fromEntries(named)) === JSON.stringify(given);
+}

@@ -1,0 +1,47 @@
+import { useState } from "react";
+import { Choice, Field as Labelled } from "../../../../parts/field";
+import { reveal } from "../../../../words/format";
+import { texts } from "../texts";
+import type { FieldProps } from "./FieldOf";
+import { useOffers } from "./offers";
+
+const OTHER = "*";
+
+/** One of those that there are, or another one by its name. */
+export function OfferedField({ field, value, onChange, onRest, error, disabled }: FieldProps) {
+  const offers = useOffers(field.offers);
+  const [typed, setTyped] = useState(false);
+  const text = typeof value === "string" ? value : "";
+  const known = text === "" || offers.some(([one]) => one === text);
+  return (
+    <>
+      <Labelled label={field.label} hint={field.help || undefined} error={typed ? null : error}>
+        <Choice
+          value={typed ? OTHER : text}
+          disabled={disabled}
+          options={[
+            ["", field.required ? texts.fields.choose : texts.fields.unset],
+            ...(known ? [] : [[text, reveal(text)] as const]),
+            ...offers,
+            [OTHER, texts.fields.other],
+          ]}
+          onChange={(chosen) => {
+            setTyped(chosen === OTHER);
+            if (chosen !== OTHER) onChange(chosen === "" ? undefined : chosen);
+          }}
+        />
+      </Labelled>
+      {typed && (
+        <Labelled label={texts.fields.otherName} error={error}>
+          <input
+            value={text}
+            maxLength={field.most ?? undefined}
+            autoComplete="off"
+            onBlur={onRest}
+            onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
+          />
+        </Labelled>
+      )}
+    </>
+  );
+}

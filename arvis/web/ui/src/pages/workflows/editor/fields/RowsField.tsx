@@ -1,0 +1,87 @@
+import { ArrowDown, ArrowUp, Plus, Trash2 } from "lucide-react";
+import { Button, IconButton } from "../../../../parts/button";
+import type { Field } from "../../../../workflow/kinds";
+import { emptyRow } from "../../../../workflow/node";
+import type { JsonObject } from "../../../../workflow/types";
+import type { RowChange } from "../changes";
+import styles from "../editor.module.css";
+import { texts } from "../texts";
+import { FieldOf, type FieldProps } from "./FieldOf";
+
+type Props = Omit<FieldProps, "onChange" | "error"> & {
+  onRow: (change: RowChange) => void;
+  /** What is wrong with a field of a row: `2.value`; empty: with the rows as a whole. */
+  errorOf: (path: string) => string | null;
+};
+
+/** Rows with fields of their own, which can be put into another order. */
+export function RowsField({ field, value, onRow, errorOf, ...rest }: Props) {
+  const rows = (Array.isArray(value) ? value : []) as JsonObject[];
+  const error = errorOf("");
+  return (
+    <fieldset className={styles.rows}>
+      <legend>{field.label}</legend>
+      {field.help && <p className="muted">{field.help}</p>}
+      {rows.map((row, place) => (
+        <Row
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+          key={place}
+          {...rest}
+          field={field}
+          row={row}
+          place={place}
+          last={place === rows.length - 1}
+          onRow={onRow}
+          errorOf={errorOf}
+        />
+      ))}
+      {error && <p className={styles.error}>{error}</p>}
+      {!rest.disabled && rows.length < (field.most ?? Infinity) && (
+        <Button icon={<Plus aria-hidden />} onClick={() => onRow({ do: "add", row: emptyRow(field) })}>
+          {texts.fields.addRow}
+        </Button>
+      )}
+    </fieldset>
+  );
+}
+
+type RowProps = Omit<Props, "value"> & { field: Field; row: JsonObject; place: number; last: boolean };
+
+function Row({ field, row, place, last, onRow, errorOf, ...rest }: RowProps) {
+  const number = place + 1;
+  return (
+    <div className={styles.rowBox} role="group" aria-label={texts.fields.row(field.label, number)}>
+      {field.fields.map((one) => (
+        <FieldOf
+          key={one.name}
+          {...rest}
+          field={one}
+          value={row?.[one.name]}
+          error={errorOf(`${place}.${one.name}`)}
+          onChange={(value) => onRow({ do: "set", row: place, field: one.name, value: value ?? "" })}
+        />
+      ))}
+      {!rest.disabled && (
+        <div className={styles.rowTools}>
+          <IconButton
+            label={texts.fields.up(number)}
+            disabled={place === 0}
+            onClick={() => onRow({ do: "move", row: place, to: place - 1 })}
+          >
+            <ArrowUp aria-hidden />
+          </IconButton>
+          <IconButton
+            label={texts.fields.down(number)}
+            disabled={last}
+            onClick={() => onRow({ do: "move", row: place, to: place + 1 })}
+          >
+            <ArrowDown aria-hidden />
+          </IconButton>
+          <IconButton label={texts.fields.removeRow(number)} onClick={() => onRow({ do: "remove", row: place })}>
+            <Trash2 aria-hidden />
+          </IconButton>
+        </div>
+      )}
+    </div>
+  );
+}

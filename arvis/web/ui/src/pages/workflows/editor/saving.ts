@@ -1,0 +1,74 @@
+import { useState } from "react";
+import { type ApiError, call } from "../../../api/client";
+import { useSend } from "../../../api/hooks";
+import { isRunnable } from "../../../workflow/node";
+import type { WorkflowDocument } from "../../../workflow/types";
+import type { WorkflowDetail } from "../workflow";
+import { forget } from "./keeping";
+import { texts } from "./texts";
+import type { Editor } from "./useEditing";
+
+/** What the editor began with, or saved last. `id` null: it is not saved yet. */
+export type Base = { id: string | null; document: WorkflowDocument; slug: string; version: number };
+
+export const NEW = "new";
+
+/** A saved workflow as the editor takes it: its name and description are edited with the document. */
+export function baseOf({ id, document, name, description, slug, version }: WorkflowDetail): Base {
+  const drawn = document as unknown as WorkflowDocument;
+  return { id, document: { ...drawn, name, description }, slug, version };
+}
+
+type Kind = "save" | "copy";
+type Then = (detail: WorkflowDetail) => void;
+
+/**
+ * Saves: as a version that runs where nothing is wrong, else as a draft. What was refused stays here, and where somebody else has saved
+ * meanwhile, nothing is written over.
+ */
+export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, detail: WorkflowDetail) => void) {
+  const create = useSend("POST /api/workflows", { quiet: true });
+  const change = useSend("PATCH /api/workflows/{workflow}", { quiet: true });
+  const [error, setError] = useState<ApiError | null>(null);
+  const [newer, setNewer] = useState<WorkflowDetail | null>(null);
+  // The server knows more than the page, such as which agents there are: once it has refused, a draft is offered.
+  const [refused, setRefused] = useState<WorkflowDocument | null>(null);
+  const { document, slug } = editor;
+  const draft = !isRunnable(editor.problems) || refused === document;
+
+  const save = (kind: Kind, then?: Then) => {
+    const sent = document;
+    const named = sent.name?.trim() || texts.unnamed;
+    const name = kind === "copy" ? texts.conflict.copyName(named) : named;
+    const body = { name, description: sent.description ?? "", document: sent as never, draft };
+    const onSuccess = (detail: WorkflowDetail) => {
+      setError(null);
+      forget(base.id ?? NEW);
+      onSaved({ id: detail.id, document: sent, slug: detail.slug, version: detail.version }, detail);
+      then?.(detail);
+    };
+    const onError = (failed: ApiError) => {
+      if (failed.status === 422) setRefused(sent);
+      if (failed.code !== "saved_meanwhile" || base.id === null) return setError(failed);
+      void call("GET /api/workflows/{workflow}", { path: { workflow: base.id } }).then(setNewer, () =>
+        setError(failed),
+      );
+    };
+    const label = slug.trim() === "" || slug === base.slug || kind === "copy" ? {} : { slug: slug.trim() };
+    if (base.id === null || kind === "copy")
+      return create.mutate({ body: { ...body, ...label } }, { onSuccess, onError });
+    change.mutate(
+      { path: { workflow: base.id }, body: { ...body, ...label, version: base.version } },
+      { onSuccess, onError },
+    );
+  };
+  return {
+    save,
+    draft,
+    error,
+    busy: create.isPending || change.isPending,
+    /** What somebody else has saved meanwhile. */
+    newer,
+    settle: () => setNewer(null),
+  };
+}

@@ -1,0 +1,72 @@
+import { useEffect, useMemo, useReducer, useRef, useState } from "react";
+import type { Trouble } from "../../../workflow/canvas/shapes";
+import { check } from "../../../workflow/checking";
+import type { Problem, WorkflowDocument } from "../../../workflow/types";
+import { type Action, begun, type Editing, editing } from "./editing";
+import { forget, keep } from "./keeping";
+import { type Base, NEW } from "./saving";
+import { useKnown } from "./useKnown";
+
+const CHECK_MS = 150;
+
+export type Editor = {
+  state: Editing;
+  dispatch: (action: Action) => void;
+  document: WorkflowDocument;
+  slug: string;
+  setSlug: (slug: string) => void;
+  /** Whether something is not saved. */
+  dirty: boolean;
+  problems: readonly Problem[];
+  troubles: ReadonlyMap<string, Trouble>;
+  /** Words for screen readers. */
+  said: string;
+  say: (words: string) => void;
+};
+
+/** The document that is edited: what is done to it, what is wrong with it, and what of it is not saved. */
+export function useEditing(base: Base): Editor {
+  const [state, dispatch] = useReducer(editing, base.document, begun);
+  const [slug, setSlug] = useState(base.slug);
+  const [said, say] = useState("");
+  const { document } = state;
+  const saved = useMemo(() => JSON.stringify(base.document), [base.document]);
+  const dirty = slug !== base.slug || (document !== base.document && JSON.stringify(document) !== saved);
+  useKeeping(base, document, slug, dirty);
+  const problems = useProblems(document);
+  const troubles = useMemo(() => troublesOf(problems), [problems]);
+  return { state, dispatch, document, slug, setSlug, dirty, problems, troubles, said, say };
+}
+
+function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, slug: string, dirty: boolean): void {
+  const id = saved ?? NEW;
+  const touched = useRef(false);
+  useEffect(() => {
+    if (dirty) {
+      touched.current = true;
+      keep(id, { document, slug, version, at: Date.now() });
+    } else if (touched.current) forget(id); // what was kept before and not taken yet stays until somebody decides
+  }, [id, version, document, slug, dirty]);
+}
+
+/** What is wrong, a moment after the last change. */
+function useProblems(document: WorkflowDocument): readonly Problem[] {
+  const known = useKnown();
+  const [problems, setProblems] = useState<readonly Problem[]>(() => check(document, known));
+  useEffect(() => {
+    const timer = window.setTimeout(() => setProblems(check(document, known)), CHECK_MS);
+    return () => window.clearTimeout(timer);
+  }, [document, known]);
+  return problems;
+}
+
+function troublesOf(problems: readonly Problem[]): Map<string, Trouble> {
+  const troubles = new Map<string, Trouble>();
+  for (const { node, severity } of problems) {
+    if (node === null) continue;
+    const { errors, warnings } = troubles.get(node) ?? { errors: 0, warnings: 0 };
+    const bad = severity === "error" ? 1 : 0;
+    troubles.set(node, { errors: errors + bad, warnings: warnings + 1 - bad });
+  }
+  return troubles;
+}

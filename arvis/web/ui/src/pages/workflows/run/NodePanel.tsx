@@ -1,0 +1,107 @@
+import { RotateCcw, X } from "lucide-react";
+import type { ReactNode } from "react";
+import { Button, IconButton } from "../../../parts/button";
+import { Code, Facts, Foreign, Status, Time, type Tone } from "../../../parts/show";
+import { count, duration, reveal } from "../../../words/format";
+import { nameOf } from "../../../workflow/canvas/look";
+import type { NodeState, NodeStatus } from "../../../workflow/canvas/shapes";
+import type { WorkflowDocument, WorkflowNode } from "../../../workflow/types";
+import { isLive, kindInWords, type LogLine, type RunDetail } from "../workflow";
+import styles from "./run.module.css";
+import { tookAt } from "./standing";
+import { texts } from "./texts";
+
+const TONES: Record<NodeState, Tone> = {
+  pending: "plain",
+  running: "accent",
+  waiting: "warn",
+  done: "good",
+  failed: "trouble",
+  skipped: "plain",
+  cancelled: "plain",
+};
+
+type Props = {
+  run: RunDetail;
+  document: WorkflowDocument;
+  node: WorkflowNode;
+  status: NodeStatus;
+  lines: readonly LogLine[];
+  /** Begins the run anew at this step; null where that is not allowed. */
+  onAgain: (() => void) | null;
+  onClose: () => void;
+};
+
+/** One step of a run: how it stands, what came in and what it gave. */
+export function NodePanel({ run, document, node, status, lines, onAgain, onClose }: Props) {
+  const stood = run.nodes[node.id];
+  const took = tookAt(node.id, lines);
+  const given = inputsOf(run, document, node);
+  const facts: [string, ReactNode][] = [
+    [
+      texts.state,
+      <Status key="state" tone={TONES[status.state]}>
+        {texts.states[status.state]}
+      </Status>,
+    ],
+    [texts.visits, (stood?.visits ?? 0) > 1 && count(stood?.visits ?? 0)],
+    [texts.at, stood?.at && <Time key="at" at={stood.at} />],
+    [texts.duration, took === null ? null : duration(took)],
+    [texts.error, stood?.error && <Foreign key="error" text={stood.error} />],
+    [texts.tainted, stood?.tainted && texts.taintedWhy],
+  ];
+  return (
+    <section className={styles.panel} aria-label={texts.stepOf(kindInWords(node.type), reveal(nameOf(node)))}>
+      <header>
+        <h2>
+          <Foreign text={nameOf(node)} />
+        </h2>
+        <span className="muted">{kindInWords(node.type)}</span>
+        <IconButton label={texts.close} onClick={onClose}>
+          <X aria-hidden />
+        </IconButton>
+      </header>
+      <Facts of={facts.map(([name, value]) => [name, value === false ? null : value])} />
+      {given.length > 0 && (
+        <>
+          <h3>{texts.inputs}</h3>
+          {given.map(([id, from, value]) => (
+            <div key={id}>
+              <p className="muted">
+                <Foreign text={from} />
+              </p>
+              <Code value={value} label={texts.inputs} />
+            </div>
+          ))}
+        </>
+      )}
+      {stood?.output !== undefined && stood.output !== null && (
+        <>
+          <h3>{texts.output}</h3>
+          <Code value={stood.output} label={texts.output} />
+        </>
+      )}
+      {onAgain !== null && !isLive(run) && stood !== undefined && stood.state !== "skipped" && (
+        <div>
+          <Button icon={<RotateCcw aria-hidden />} onClick={onAgain}>
+            {texts.againFrom}
+          </Button>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** What the steps before it gave; a step at the beginning was given the input of the run. */
+function inputsOf(run: RunDetail, document: WorkflowDocument, node: WorkflowNode): [string, string, unknown][] {
+  const before = document.connections.filter(({ target }) => target === node.id).map(({ source }) => source);
+  if (before.length === 0) {
+    const known = run.input !== null && run.input !== undefined && run.input !== "";
+    return known ? [["", texts.input, run.input]] : [];
+  }
+  const found = new Map(document.nodes.map((one) => [one.id, one]));
+  return [...new Set(before)].flatMap((id): [string, string, unknown][] => {
+    const [from, gave] = [found.get(id), run.nodes[id]?.output];
+    return from === undefined || gave === undefined || gave === null ? [] : [[id, nameOf(from), gave]];
+  });
+}

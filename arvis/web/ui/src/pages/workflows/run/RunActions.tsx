@@ -1,0 +1,59 @@
+import { ArrowLeft, RotateCcw, X } from "lucide-react";
+import { useLocation } from "wouter";
+import { useSend } from "../../../api/hooks";
+import { useMay } from "../../../api/session";
+import { Button, ButtonLink } from "../../../parts/button";
+import { useAsk } from "../../../parts/dialog";
+import { addressOf, isLive, type RunDetail } from "../workflow";
+import { texts } from "./texts";
+
+/** Begins a run once more, perhaps in its midst, and goes to the new one. */
+export function useAgain(run: RunDetail): { again: (node?: string, newest?: boolean) => void; busy: boolean } {
+  const [, navigate] = useLocation();
+  const send = useSend("POST /api/runs/{run}/again", { done: texts.begun });
+  const again = (node?: string, newest = false) =>
+    send.mutate(
+      {
+        path: { run: run.id },
+        body: { ...(node === undefined ? {} : { node }), version: newest ? "newest" : "same" },
+      },
+      { onSuccess: (made) => navigate(addressOf(made.workflow.id, "runs", made.id)) },
+    );
+  return { again, busy: send.isPending };
+}
+
+/** The end of a run that goes on, the beginning of another like one that is over. */
+export function RunActions({ run, newest }: { run: RunDetail; newest: boolean }) {
+  const operates = useMay("operator");
+  const ask = useAsk();
+  const cancel = useSend("POST /api/runs/{run}/cancel", { done: texts.cancelled });
+  const { again, busy } = useAgain(run);
+  const end = async () => {
+    const { askCancel: title, askCancelWords: words, cancel: yes } = texts;
+    if (await ask({ title, words, yes, danger: true })) cancel.mutate({ path: { run: run.id } });
+  };
+  return (
+    <>
+      <ButtonLink kind="quiet" href={addressOf(run.workflow.id, "runs")} icon={<ArrowLeft aria-hidden />}>
+        {texts.back}
+      </ButtonLink>
+      {operates && isLive(run) && (
+        <Button kind="danger" icon={<X aria-hidden />} busy={cancel.isPending} onClick={() => void end()}>
+          {texts.cancel}
+        </Button>
+      )}
+      {operates && !isLive(run) && (
+        <>
+          {newest && (
+            <Button busy={busy} onClick={() => again(undefined, true)}>
+              {texts.newest}
+            </Button>
+          )}
+          <Button kind="primary" icon={<RotateCcw aria-hidden />} busy={busy} onClick={() => again()}>
+            {texts.again}
+          </Button>
+        </>
+      )}
+    </>
+  );
+}

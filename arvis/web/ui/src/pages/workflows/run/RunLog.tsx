@@ -1,0 +1,181 @@
+import {
+  Bot,
+  Check,
+  Circle,
+  CircleAlert,
+  Flag,
+  GitBranch,
+  Hourglass,
+  type LucideIcon,
+  MessageSquare,
+  Wrench,
+} from "lucide-react";
+import { useState } from "react";
+import { Button } from "../../../parts/button";
+import { Code, Foreign } from "../../../parts/show";
+import { Failure } from "../../../parts/states";
+import { count, duration, exactly, reveal } from "../../../words/format";
+import type { LogLine } from "../workflow";
+import type { useLog } from "./live";
+import styles from "./run.module.css";
+import { Subagents } from "./Subagents";
+import { wayTaken } from "./standing";
+import { texts } from "./texts";
+import { type Call, type Calls, OF_SUBAGENTS } from "./tree";
+
+const SYSTEM = "system";
+const SHORT = 280;
+const SHOWN = 200;
+
+const SIGNS: Record<string, LucideIcon> = {
+  step_end: Check,
+  input_received: Check,
+  wait_input: Hourglass,
+  timer: Hourglass,
+  escalated: Hourglass,
+  llm_response: MessageSquare,
+  llm_error: CircleAlert,
+  error: CircleAlert,
+  branch_failed: CircleAlert,
+  warning: CircleAlert,
+  logic_check: GitBranch,
+  tool_call: Wrench,
+  tool_result: Wrench,
+  subagent_call_start: Bot,
+  run_end: Flag,
+};
+const TONES: Record<string, string> = {
+  step_end: "done",
+  input_received: "done",
+  run_end: "done",
+  wait_input: "waiting",
+  timer: "waiting",
+  escalated: "waiting",
+  warning: "waiting",
+  llm_error: "trouble",
+  error: "trouble",
+  branch_failed: "trouble",
+};
+
+type Props = {
+  log: ReturnType<typeof useLog>;
+  /** The calls of subagents that it tells of. */
+  calls: Calls;
+  /** When the run began, in ms. */
+  began: number;
+  /** What a node is called. */
+  nameOf: (node: string) => string;
+  /** Only the lines of this node; empty: all. */
+  node: string;
+  onNode: (node: string) => void;
+};
+
+/** What a run tells, line by line, in plain words; calls of subagents as trees in their place. */
+export function RunLog({ log, calls: { all, roots }, began, nameOf, node, onNode }: Props) {
+  const [from, setFrom] = useState(0);
+  const lines = linesOf(log.lines, node, roots);
+  const helped = node === "" ? [] : all.filter((call) => call.node === node);
+  const hidden = Math.max(0, lines.length - SHOWN - from);
+  if (lines.length === 0 && helped.length > 0) return <Subagents of={helped} />;
+  if (lines.length === 0 && log.error === null) {
+    return <p className="muted">{node === "" ? texts.noLines : texts.noLinesHere}</p>;
+  }
+  return (
+    <>
+      {hidden > 0 && (
+        <Button kind="quiet" onClick={() => setFrom(from + SHOWN)}>
+          {texts.more(count(Math.min(hidden, SHOWN)))}
+        </Button>
+      )}
+      <ol className={styles.log}>
+        {lines.slice(hidden).map((line) => (
+          <Line
+            key={line.number}
+            line={line}
+            began={began}
+            who={line.nodeId === SYSTEM ? texts.run : nameOf(line.nodeId)}
+            onNode={line.nodeId === SYSTEM || node !== "" ? null : () => onNode(line.nodeId)}
+            call={roots.get(line.number)}
+          />
+        ))}
+      </ol>
+      {log.error && <Failure error={log.error} retry={log.retry} />}
+    </>
+  );
+}
+
+/** What is shown: of one node or of all. A step that has told more need not say that it begins; what nested calls tell stands in the
+ * tree of the first one. */
+function linesOf(lines: readonly LogLine[], node: string, roots: Calls["roots"]): LogLine[] {
+  const lastOf = new Map(lines.map((line) => [line.nodeId, line.number]));
+  return lines.filter(
+    (line) =>
+      (node === "" || line.nodeId === node) &&
+      (!OF_SUBAGENTS.has(line.type) || roots.has(line.number)) &&
+      (line.type !== "step_start" || lastOf.get(line.nodeId) === line.number),
+  );
+}
+
+type LineProps = { line: LogLine; began: number; who: string; onNode: (() => void) | null; call: Call | undefined };
+
+function Line({ line, began, who, onNode, call }: LineProps) {
+  const Sign = SIGNS[line.type] ?? Circle;
+  const title = (texts.entries as Record<string, string>)[line.type] ?? reveal(line.type);
+  return (
+    <li data-tone={TONES[line.type] ?? "plain"}>
+      <Sign aria-hidden className={styles.lineSign} />
+      <div className={styles.line}>
+        <p className={styles.lineTitle}>
+          {onNode === null ? (
+            <bdi className={styles.who}>{reveal(who)}</bdi>
+          ) : (
+            <button type="button" className={styles.who} onClick={onNode}>
+              <bdi>{reveal(who)}</bdi>
+            </button>
+          )}
+          <span>{title}</span>
+          <time className="muted" dateTime={new Date(line.timestamp).toISOString()} title={exactly(line.timestamp)}>
+            +{duration(Math.max(0, line.timestamp - began))}
+          </time>
+        </p>
+        {call ? <Subagents of={[call]} /> : <Content line={line} />}
+      </div>
+    </li>
+  );
+}
+
+/** Short texts as they are, long ones behind a disclosure, JSON laid out. */
+function Content({ line: { type, content } }: { line: LogLine }) {
+  const words = type === "step_end" ? wayTaken(content) : content;
+  // How it stands is said above, and the name of the step stands before its line.
+  if (words === "" || type === "step_start" || type === "run_end") return null;
+  if (type === "step_end") return <p className="muted">{texts.way(reveal(words))}</p>;
+  const json = jsonOf(words);
+  if (json === null && words.length <= SHORT) {
+    return (
+      <p className={styles.said}>
+        <Foreign text={words} />
+      </p>
+    );
+  }
+  return (
+    <>
+      <p className={styles.said}>
+        <Foreign text={words.length > SHORT ? `${words.slice(0, SHORT)}…` : words} />
+      </p>
+      <details>
+        <summary className="muted">{texts.whole}</summary>
+        <Code value={json ?? words} label={texts.whole} />
+      </details>
+    </>
+  );
+}
+
+function jsonOf(text: string): unknown {
+  if (!/^[[{]/u.test(text)) return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,215 @@
+import { type ReactNode, useMemo } from "react";
+import { Link } from "wouter";
+import { useApi } from "../../../api/hooks";
+import { useMay } from "../../../api/session";
+import { Markdown } from "../../../parts/markdown";
+import { Page, Section, useFilter } from "../../../parts/page";
+import { Raw } from "../../../parts/raw";
+import { Code, Facts, Foreign, Money, Time } from "../../../parts/show";
+import { Empty, Loaded } from "../../../parts/states";
+import { Summary } from "../../../parts/timeline";
+import { count, reveal } from "../../../words/format";
+import { nameOf } from "../../../workflow/canvas/look";
+import type { WorkflowDocument } from "../../../workflow/types";
+import { Decide } from "../../approvals/Decide";
+import { Drawn } from "../Drawn";
+import { addressOf, documentOf, type RunDetail, RunState, Source, took } from "../workflow";
+import { useLog, useRunEvents } from "./live";
+import { NodePanel } from "./NodePanel";
+import { RunActions, useAgain } from "./RunActions";
+import { RunLog } from "./RunLog";
+import styles from "./run.module.css";
+import { shownStatus, statesOf, summaryOf, takenIn } from "./standing";
+import { texts } from "./texts";
+import { callsOf } from "./tree";
+
+const NOT_FOUND = 404;
+
+/** One run: the drawing that lights up, what happens beside it, and what it asks of people. */
+export function RunPage({ id }: { id: string }) {
+  const run = useApi("GET /api/runs/{run}", { path: { run: id } });
+  const drawn = useApi("GET /api/runs/{run}/document", { path: { run: id } });
+  const workflow = useApi(
+    "GET /api/workflows/{workflow}",
+    run.data ? { path: { workflow: run.data.workflow.id } } : null,
+  );
+  useRunEvents(run.data);
+  const { data } = run;
+  if (run.error?.status === NOT_FOUND) {
+    return (
+      <Page title={texts.title}>
+        <Empty title={texts.gone}>{texts.goneWhy}</Empty>
+      </Page>
+    );
+  }
+  const newer = data !== undefined && (workflow.data?.runnable ?? data.version) !== data.version;
+  return (
+    <Page
+      title={data === undefined ? texts.title : reveal(data.workflow.name)}
+      about={data && texts.about(count(data.version))}
+      actions={data && <RunActions run={data} newest={newer} />}
+    >
+      <Loaded of={run}>
+        {(known) => (
+          <Loaded of={drawn}>{(shown) => <View key={known.id} run={known} document={documentOf(shown)} />}</Loaded>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function View({ run, document }: { run: RunDetail; document: WorkflowDocument }) {
+  const [chosen, choose] = useFilter("node");
+  const operates = useMay("operator");
+  const { again } = useAgain(run);
+  const log = useLog(run);
+  const nodes = useMemo(() => new Map(document.nodes.map((node) => [node.id, node])), [document]);
+  const calls = useMemo(() => callsOf(log.lines), [log.lines]);
+  const states = useMemo(() => statesOf(run, document, calls.all), [run, document, calls]);
+  const taken = useMemo(() => takenIn(run, document, log.lines), [run, document, log.lines]);
+  const named = (id: string) => {
+    const node = nodes.get(id);
+    return node === undefined ? id : nameOf(node);
+  };
+  const node = nodes.get(chosen);
+  return (
+    <>
+      <div className={styles.head}>
+        <RunState status={shownStatus(run)} />
+        <Summary>{summaryOf(run, document)}</Summary>
+      </div>
+      <Questions run={run} />
+      <div className={styles.run}>
+        <div className={styles.drawing}>
+          <Drawn
+            document={document}
+            label={texts.drawingOf(reveal(run.workflow.name))}
+            states={states}
+            taken={taken}
+            chosen={chosen}
+            onChoose={choose}
+          />
+          {node && (
+            <NodePanel
+              run={run}
+              document={document}
+              node={node}
+              status={states[node.id] ?? { state: "pending" }}
+              lines={log.lines}
+              onAgain={operates ? () => again(node.id) : null}
+              onClose={() => choose("")}
+            />
+          )}
+        </div>
+        <div className={styles.told}>
+          <Section
+            title={node === undefined ? texts.log : texts.logOf(reveal(nameOf(node)))}
+            actions={
+              node && (
+                <button type="button" className={styles.who} onClick={() => choose("")}>
+                  {texts.all}
+                </button>
+              )
+            }
+          >
+            <RunLog
+              log={log}
+              calls={calls}
+              began={run.startedAt}
+              nameOf={named}
+              node={node?.id ?? ""}
+              onNode={choose}
+            />
+          </Section>
+          <Result run={run} />
+        </div>
+      </div>
+      <Section title={texts.facts}>
+        <About run={run} />
+        {run.children.length > 0 && <Children of={run.children} />}
+        <Raw title={texts.raw} value={run} />
+      </Section>
+    </>
+  );
+}
+
+/** What it asks of people now, answered in place by whoever may. */
+function Questions({ run }: { run: RunDetail }) {
+  return run.waits
+    .filter((wait) => wait.answeredAt === null)
+    .map((wait, place) => (
+      <section key={wait.id} className={styles.question} aria-label={texts.question}>
+        <h2>{texts.question}</h2>
+        <p className={styles.prompt}>
+          <Foreign text={wait.change?.text ?? wait.prompt} />
+        </p>
+        <Decide wait={wait} keys={place === 0} />
+      </section>
+    ));
+}
+
+function Result({ run }: { run: RunDetail }) {
+  if (run.result === null || run.result === undefined || run.result === "") return null;
+  return (
+    <Section title={texts.result}>
+      {typeof run.result === "string" ? (
+        <Markdown text={run.result} />
+      ) : (
+        <Code value={run.result} label={texts.result} />
+      )}
+    </Section>
+  );
+}
+
+function About({ run }: { run: RunDetail }) {
+  const { input } = run;
+  const facts: [string, ReactNode][] = [
+    [texts.input, input === null || input === undefined || input === "" ? null : <Input key="input" value={input} />],
+    [texts.source, <Source key="source" source={run.source} />],
+    [texts.began, <Time key="began" at={run.startedAt} />],
+    [texts.ended, run.endedAt === null ? null : <Time key="ended" at={run.endedAt} />],
+    [texts.took, took(run)],
+    [texts.cost, run.costUsd > 0 ? <Money key="cost" usd={run.costUsd} /> : null],
+    [
+      texts.againOf,
+      run.againOf && (
+        <Link key="again" href={addressOf(run.workflow.id, "runs", run.againOf)}>
+          {texts.earlierRun}
+        </Link>
+      ),
+    ],
+    [
+      texts.message,
+      run.messageId && (
+        <Link key="message" href={`/messages/${run.messageId}`}>
+          <code>{run.messageId}</code>
+        </Link>
+      ),
+    ],
+  ];
+  return <Facts of={facts} />;
+}
+
+function Input({ value }: { value: unknown }) {
+  return typeof value === "string" ? <Foreign text={value} /> : <Code value={value} label={texts.input} />;
+}
+
+/** Runs that work for this one. */
+function Children({ of }: { of: RunDetail["children"] }) {
+  return (
+    <details>
+      <summary>{texts.children}</summary>
+      <ul className={styles.children}>
+        {of.map((child) => (
+          <li key={child.id}>
+            <Link href={`/runs/${child.id}`}>{texts.child(graphInWords(child.graph))}</Link>{" "}
+            <Time at={child.createdAt} />
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+const graphInWords = (graph: string): string =>
+  graph.startsWith("workflow:") ? texts.workflow : ((texts.graphs as Record<string, string>)[graph] ?? reveal(graph));

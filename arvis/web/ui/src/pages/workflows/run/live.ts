@@ -1,0 +1,72 @@
+/** One run as it happens. Its events only say that there is something new; what that is, is read. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { ApiError, addressOf, call } from "../../../api/client";
+import { readAgain } from "../../../api/hooks";
+import type { LogLine, RunDetail } from "../workflow";
+import { isAtWork } from "./standing";
+
+/** So many milliseconds lie between two looks at a run that moves fast. */
+const PACE_MS = 100;
+const LINES = 200;
+const EVENTS = ["log", "state", "done", "error"];
+
+/** While a run is at work its stream is open; of one that waits for a person or its time the socket tells, like of everything else. */
+export function useRunEvents(run: RunDetail | undefined): void {
+  const client = useQueryClient();
+  const active = run !== undefined && isAtWork(run) ? run.id : null;
+  const known = useRef(0);
+  known.current = run?.logsTotal ?? 0;
+  useEffect(() => {
+    if (active === null) return;
+    const request = { path: { run: active }, query: { after: known.current } };
+    const source = new EventSource(addressOf("GET /api/runs/{run}/events", request));
+    let timer = 0;
+    const news = () => {
+      if (timer !== 0) return;
+      timer = window.setTimeout(() => {
+        timer = 0;
+        void readAgain(client, "runs");
+      }, PACE_MS);
+    };
+    const told = ({ type, data }: Event & { data?: unknown }) => {
+      // The stream's own last words carry data; a lost connection does not, and the browser comes back by itself.
+      if (type === "done" || (type === "error" && data !== undefined)) source.close();
+      news();
+    };
+    for (const name of EVENTS) source.addEventListener(name, told);
+    return () => {
+      window.clearTimeout(timer);
+      source.close();
+    };
+  }, [active, client]);
+}
+
+type Log = { lines: readonly LogLine[]; error: ApiError | null; retry: () => void };
+
+/** The lines of a run, as far as they are told: only new ones are read. */
+export function useLog(run: Pick<RunDetail, "id" | "logsTotal">): Log {
+  const [lines, setLines] = useState<readonly LogLine[]>([]);
+  const [error, setError] = useState<ApiError | null>(null);
+  const [tries, setTries] = useState(0);
+  const last = lines.at(-1)?.number ?? 0;
+  const { id, logsTotal } = run;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another try reads the same once more
+  useEffect(() => {
+    if (logsTotal <= last) return;
+    const leaving = new AbortController();
+    const request = { path: { run: id }, query: { after: last, limit: LINES } };
+    call("GET /api/runs/{run}/log", request, { signal: leaving.signal }).then(
+      ({ items }) => {
+        setError(null);
+        setLines((before) => [...before, ...items.filter((one) => one.number > (before.at(-1)?.number ?? 0))]);
+      },
+      (problem: unknown) => {
+        if (problem instanceof ApiError) setError(problem);
+      },
+    );
+    return () => leaving.abort();
+  }, [id, logsTotal, last, tries]);
+  return { lines, error, retry: () => setTries((before) => before + 1) };
+}

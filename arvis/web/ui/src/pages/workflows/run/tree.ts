@@ -1,0 +1,80 @@
+/** The calls of subagents as a tree, from the lines that tell of them. */
+
+import type { LogLine } from "../workflow";
+
+export type Call = {
+  id: string;
+  /** The node of the subagent. */
+  node: string;
+  name: string;
+  /** The line that it begins with. */
+  number: number;
+  at: number;
+  endedAt: number | null;
+  state: "open" | "done" | "failed";
+  asked: string;
+  answered: string;
+  calls: Call[];
+};
+
+export const OF_SUBAGENTS: ReadonlySet<string> = new Set([
+  "subagent_call_start",
+  "subagent_call_end",
+  "subagent_call_error",
+]);
+
+/** Every call, in the order in which they began; and those that no other call made, by the line that they begin with. */
+export type Calls = { all: readonly Call[]; roots: ReadonlyMap<number, Call> };
+
+export function callsOf(lines: readonly LogLine[]): Calls {
+  const known = new Map<string, Call>();
+  const roots = new Map<number, Call>();
+  for (const line of lines) {
+    if (!OF_SUBAGENTS.has(line.type)) continue;
+    const told = read(line.content);
+    const id = text(told.callId);
+    const found = known.get(id);
+    if (found !== undefined) {
+      if (line.type === "subagent_call_start") continue;
+      found.endedAt = line.timestamp;
+      found.state = line.type === "subagent_call_end" ? "done" : "failed";
+      found.answered = text(told.message);
+      continue;
+    }
+    const made = callOf(line, told, id);
+    known.set(id, made);
+    const parent = known.get(text(told.parentCallId));
+    if (parent === undefined || parent === made) roots.set(line.number, made);
+    else parent.calls.push(made);
+  }
+  return { all: [...known.values()], roots };
+}
+
+function callOf(line: LogLine, told: Record<string, unknown>, id: string): Call {
+  const begins = line.type === "subagent_call_start";
+  const ended = line.type === "subagent_call_end" ? "done" : "failed";
+  return {
+    id,
+    node: text(told.subagentNodeId),
+    name: text(told.subagentName) || text(told.subagentNodeId),
+    number: line.number,
+    at: line.timestamp,
+    endedAt: begins ? null : line.timestamp,
+    state: begins ? "open" : ended,
+    asked: begins ? text(told.message) : "",
+    answered: begins ? "" : text(told.message),
+    calls: [],
+  };
+}
+
+function read(content: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(content);
+    return value !== null && typeof value === "object" ? (value as Record<string, unknown>) : {};
+  } catch {
+    return { message: content };
+  }
+}
+
+const text = (value: unknown): string =>
+  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);

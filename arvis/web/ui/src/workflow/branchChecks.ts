@@ -1,0 +1,103 @@
+/** Loops and their bodies, what runs beside one another, and transfers: the same as `arvis/workflows/branch_checks.py`. */
+
+import { begins, type Drawing, type DrawnNode } from "./drawing";
+import { LOOP_BACK } from "./kinds";
+import { problem } from "./problem";
+import type { Problem } from "./types";
+import { backwards, reach } from "./walks";
+
+const BODY = "loop-start";
+/** More `parallel` nodes within one another are not told apart. */
+const DEEPEST = 16;
+
+/** A node, and how many `parallel` nodes are open where a run comes to it; `before` is the step before it. */
+interface Step {
+  readonly id: string;
+  readonly depth: number;
+  readonly before: Step | null;
+}
+
+export function* checkBranches(drawing: Drawing): Generator<Problem> {
+  for (const node of reachedOf(drawing, "loop")) yield* checkLoop(node, drawing);
+  yield* checkRegions(drawing);
+}
+
+const reachedOf = (drawing: Drawing, type: string): DrawnNode[] =>
+  [...drawing.nodes.values()].filter((node) => node.type === type && drawing.reached.has(node.id));
+
+function* checkLoop(loop: DrawnNode, drawing: Drawing): Generator<Problem> {
+  const first = (drawing.leaving.get(loop.id) ?? []).filter((each) => each.out === BODY && each.target !== loop.id);
+  const starts = first.map((each) => each.target);
+  const body = reach(starts, drawing.ways, (id) => id === loop.id);
+  body.delete(loop.id);
+  const returns = drawing.live.filter((each) => each.target === loop.id && each.into === LOOP_BACK);
+  const inside = returns.filter((each) => body.has(each.source) || (each.source === loop.id && each.out === BODY));
+  if (inside.length === 0) yield problem("loop-without-return", { node: loop.id }, { name: loop.name });
+  for (const each of returns) {
+    if (inside.includes(each) || !drawing.reached.has(each.source)) continue;
+    const values = { name: loop.name, other: drawing.node(each.source).name };
+    yield problem("loop-back-outside", { node: loop.id, connection: each.id }, values);
+  }
+  for (const transfer of reachedOf(drawing, "transfer")) {
+    if (!body.has(transfer.id)) continue;
+    yield problem("transfer-in-loop", { node: transfer.id }, { name: transfer.name, other: loop.name });
+  }
+}
+
+function* checkRegions(drawing: Drawing): Generator<Problem> {
+  const came = walked(drawing);
+  const merges = [...drawing.nodes.values()].filter((node) => node.type === "merge").map((node) => node.id);
+  const closing = reach(merges, backwards(drawing.ways));
+  for (const { id, type, name } of drawing.nodes.values()) {
+    const steps = came.get(id) ?? [];
+    const depths = steps.flatMap((step, depth) => (step === undefined ? [] : [depth]));
+    const deepest = steps[depths.at(-1) ?? 0];
+    if (type === "merge" && depths.length === 1 && depths[0] === 0) {
+      yield problem("merge-without-parallel", { node: id }, { name });
+    }
+    if (type === "parallel" && depths.length > 0 && !closing.has(id)) {
+      yield problem("parallel-without-merge", { node: id }, { name });
+    }
+    if (type === "transfer" && deepest !== undefined && deepest.depth > 0) {
+      yield problem("transfer-in-parallel", { node: id }, { name, other: openedBy(deepest, drawing).name });
+    }
+  }
+}
+
+/** Every way on which a run can come to a node, by node and by how many are open there. */
+function walked(drawing: Drawing): Map<string, (Step | undefined)[]> {
+  const came = new Map<string, (Step | undefined)[]>();
+  let row: Step[] = [];
+  const come = (id: string, depth: number, before: Step | null, following: Step[]) => {
+    const steps = came.get(id) ?? new Array<Step | undefined>(DEEPEST + 1).fill(undefined);
+    if (steps[depth] !== undefined) return;
+    const step = { id, depth, before };
+    steps[depth] = step;
+    came.set(id, steps);
+    following.push(step);
+  };
+  for (const node of drawing.nodes.values()) if (begins(node)) come(node.id, 0, null, row);
+  while (row.length > 0) {
+    const following: Step[] = [];
+    for (const step of row) {
+      const depth = behind(drawing.node(step.id).type, step.depth);
+      for (const target of drawing.ways.get(step.id) ?? []) come(target, depth, step, following);
+    }
+    row = following;
+  }
+  return came;
+}
+
+function behind(type: string, depth: number): number {
+  if (type === "parallel") return Math.min(depth + 1, DEEPEST);
+  return type === "merge" ? Math.max(depth - 1, 0) : depth;
+}
+
+/** The innermost `parallel` that is open there: the last on the way that opened this depth. */
+function openedBy(step: Step, drawing: Drawing): DrawnNode {
+  for (let before = step.before; before !== null; before = before.before) {
+    const node = drawing.node(before.id);
+    if (node.type === "parallel" && before.depth < step.depth) return node;
+  }
+  return drawing.node(step.id);
+}

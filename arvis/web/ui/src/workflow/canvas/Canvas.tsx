@@ -1,0 +1,215 @@
+import "@xyflow/react/dist/base.css";
+import {
+  Background,
+  BackgroundVariant,
+  type Connection,
+  type EdgeChange,
+  MarkerType,
+  type NodeChange,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+  useStoreApi,
+} from "@xyflow/react";
+import { type DragEvent, type KeyboardEvent, type Ref, useImperativeHandle, useMemo, useRef } from "react";
+import { SUBAGENT } from "../kinds";
+import type { WorkflowConnection, WorkflowDocument } from "../types";
+import styles from "./canvas.module.css";
+import { GRID } from "./geometry";
+import { LineEdge } from "./LineEdge";
+import { FoldContext, StepNode } from "./StepNode";
+import { handleName, type Line, linesOf, type NodeStatus, type Step, stepsOf, type Trouble } from "./shapes";
+import { texts } from "./texts";
+import { useSteps } from "./useSteps";
+import { LEAST_ZOOM, MOST_ZOOM, Zoom } from "./Zoom";
+
+export type { NodeState, NodeStatus, Trouble } from "./shapes";
+
+/** The ids of nodes and of connections that are chosen. */
+export type Selection = { nodes: ReadonlySet<string>; lines: ReadonlySet<string> };
+export type Point = { x: number; y: number };
+
+/** What can be done to a document by hand; without it the canvas only shows. */
+export type Editing = {
+  move: (positions: Record<string, Point>) => void;
+  connect: (connection: Omit<WorkflowConnection, "id">) => void;
+  mayConnect: (connection: Omit<WorkflowConnection, "id">) => boolean;
+  /** A kind of nodes was dropped here. */
+  drop: (kind: string, at: Point) => void;
+};
+
+/** What those around the canvas may ask of it. */
+export type CanvasHandle = {
+  /** Bring a node into view, and perhaps the focus onto it. */
+  show: (id: string, focus?: boolean) => void;
+  fit: () => void;
+  /** The middle of what is seen, in the measure of the document. */
+  middle: () => Point;
+};
+
+/** Under this name the palette hands over the kind that is dragged. */
+export const DRAGGED = "application/x-arvis-node";
+
+const NODE_TYPES = { step: StepNode };
+const EDGE_TYPES = { line: LineEdge };
+const DEFAULT_EDGE = { markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16, color: null } };
+const FIT = { maxZoom: 1, padding: 0.08 };
+const NOTHING: Selection = { nodes: new Set(), lines: new Set() };
+
+type Props = {
+  document: WorkflowDocument;
+  /** What a screen reader calls it. */
+  label: string;
+  /** How nodes stand in a run, by id. */
+  states?: Readonly<Record<string, NodeStatus>>;
+  /** Connections that a run has gone along. */
+  taken?: ReadonlySet<string>;
+  troubles?: ReadonlyMap<string, Trouble>;
+  selection?: Selection;
+  onSelect?: (selection: Selection) => void;
+  /** Enter was pressed on a node, or it was double-clicked. */
+  onOpen?: (id: string) => void;
+  /** Shows or hides the subagents of an agent. */
+  onFold?: (id: string) => void;
+  /** A key on the canvas, with the node that has the focus; true: it is dealt with. */
+  onKey?: (event: KeyboardEvent, node: string | null) => boolean;
+  edit?: Editing;
+  ref?: Ref<CanvasHandle>;
+};
+
+/** A workflow as a drawing. It keeps nothing of it: what somebody does is told, and what it is given is shown. */
+export function Canvas(props: Props) {
+  return (
+    <ReactFlowProvider>
+      <FoldContext value={props.onFold ?? null}>
+        <Drawing {...props} />
+      </FoldContext>
+    </ReactFlowProvider>
+  );
+}
+
+function Drawing({ document, label, states, taken, troubles, selection = NOTHING, onSelect, ...rest }: Props) {
+  const { onOpen, onKey, edit, ref } = rest;
+  const frame = useRef<HTMLElement>(null);
+  const editable = edit !== undefined;
+  const wanted = useMemo(
+    () => stepsOf({ document, states, troubles, selected: selection.nodes, editable }),
+    [document, states, troubles, selection.nodes, editable],
+  );
+  const [steps, changeSteps] = useSteps(wanted);
+  const lines = useMemo(() => linesOf(document, selection.lines, taken), [document, selection.lines, taken]);
+  const { change, screenToFlow } = useChoosing(selection, onSelect);
+  useCanvasHandle(ref, frame);
+  const drop = (event: DragEvent) => {
+    const kind = event.dataTransfer.getData(DRAGGED);
+    if (kind === "" || !edit) return;
+    event.preventDefault();
+    edit.drop(kind, screenToFlow({ x: event.clientX, y: event.clientY }));
+  };
+  const pressed = (event: KeyboardEvent) => {
+    const id = nodeOf(event.target);
+    if (id !== null && event.key === "Enter" && onOpen) onOpen(id);
+    else if (!onKey?.(event, id)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <section ref={frame} className={styles.canvas} aria-label={label} onKeyDownCapture={pressed}>
+      <ReactFlow<Step, Line>
+        nodes={steps}
+        edges={lines}
+        nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
+        defaultEdgeOptions={DEFAULT_EDGE}
+        onNodesChange={(changes) => {
+          changeSteps(changes);
+          change(changes, "nodes");
+        }}
+        onEdgesChange={(changes) => change(changes, "lines")}
+        onNodeDoubleClick={(_, node) => onOpen?.(node.id)}
+        onNodeDragStop={(_, __, moved) => edit?.move(positionsOf(moved))}
+        onSelectionDragStop={(_, moved) => edit?.move(positionsOf(moved))}
+        onConnect={(connection) => edit?.connect(connectionOf(connection))}
+        isValidConnection={(connection) => edit?.mayConnect(connectionOf(connection as Connection)) ?? false}
+        onDragOver={(event) => editable && event.preventDefault()}
+        onDrop={drop}
+        nodesDraggable={editable}
+        nodesConnectable={editable}
+        edgesFocusable={false}
+        edgesReconnectable={false}
+        elementsSelectable
+        elevateNodesOnSelect={false}
+        deleteKeyCode={null}
+        zoomOnDoubleClick={false}
+        connectionRadius={32}
+        snapToGrid
+        snapGrid={[GRID, GRID]}
+        minZoom={LEAST_ZOOM}
+        maxZoom={MOST_ZOOM}
+        fitView
+        fitViewOptions={FIT}
+        proOptions={{ hideAttribution: true }}
+        ariaLabelConfig={{
+          "node.a11yDescription.default": editable ? texts.describe.node : texts.describe.readOnly,
+        }}
+      >
+        <Background variant={BackgroundVariant.Dots} gap={GRID} size={1.5} />
+        <Zoom />
+      </ReactFlow>
+    </section>
+  );
+}
+
+/** The library tells what is selected change by change; those around want the whole. */
+function useChoosing(selection: Selection, onSelect: Props["onSelect"]) {
+  const { screenToFlowPosition } = useReactFlow();
+  const latest = useRef(selection);
+  latest.current = selection;
+  const change = (changes: (NodeChange<Step> | EdgeChange<Line>)[], what: keyof Selection) => {
+    const chosen = new Set(latest.current[what]);
+    let differs = false;
+    for (const one of changes) {
+      if (one.type !== "select" || chosen.has(one.id) === one.selected) continue;
+      differs = true;
+      if (one.selected) chosen.add(one.id);
+      else chosen.delete(one.id);
+    }
+    if (!differs) return;
+    latest.current = { ...latest.current, [what]: chosen };
+    onSelect?.(latest.current);
+  };
+  return { change, screenToFlow: screenToFlowPosition };
+}
+
+function useCanvasHandle(ref: Props["ref"], frame: { current: HTMLElement | null }) {
+  const { fitView, getZoom, screenToFlowPosition } = useReactFlow();
+  const store = useStoreApi();
+  useImperativeHandle(ref, () => ({
+    show: (id, focus = false) => {
+      // What was just added is drawn with the next frame.
+      requestAnimationFrame(() => {
+        void fitView({ nodes: [{ id }], maxZoom: Math.max(getZoom(), 0.6), minZoom: Math.min(getZoom(), 1) });
+        if (focus) frame.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`)?.focus();
+      });
+    },
+    fit: () => requestAnimationFrame(() => void fitView(FIT)),
+    middle: () => {
+      const box = store.getState().domNode?.getBoundingClientRect();
+      if (!box) return { x: 0, y: 0 };
+      return screenToFlowPosition({ x: box.x + box.width / 2, y: box.y + box.height / 2 });
+    },
+  }));
+}
+
+const positionsOf = (moved: readonly Step[]) => Object.fromEntries(moved.map(({ id, position }) => [id, position]));
+
+function connectionOf({ source, target, sourceHandle, targetHandle }: Connection): Omit<WorkflowConnection, "id"> {
+  const from = handleName(sourceHandle);
+  return { source, target, sourceHandle: from, targetHandle: from === SUBAGENT ? "" : handleName(targetHandle) };
+}
+
+/** The node that has the focus; null where something inside of it or nothing has. */
+function nodeOf(target: EventTarget): string | null {
+  if (!(target instanceof HTMLElement) || !target.classList.contains("react-flow__node")) return null;
+  return target.dataset.id ?? null;
+}

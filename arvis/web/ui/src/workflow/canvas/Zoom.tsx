@@ -1,0 +1,34 @@
+import { Panel, useReactFlow, useStore } from "@xyflow/react";
+import { Maximize, Minus, Plus } from "lucide-react";
+import { IconButton } from "../../parts/button";
+import styles from "./canvas.module.css";
+import { texts } from "./texts";
+
+export const LEAST_ZOOM = 0.2;
+export const MOST_ZOOM = 2;
+
+/** Nearer and further in steps of 10 %, and everything at once. */
+export function Zoom() {
+  const { zoomTo, fitView } = useReactFlow();
+  const zoom = useStore((state) => Math.round(state.transform[2] * 100));
+  const step = (by: number) => {
+    const next = (Math.round(zoom / 10) + by) / 10;
+    void zoomTo(Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, next)));
+  };
+  return (
+    <Panel position="bottom-left" className={styles.zoom}>
+      <div role="group" aria-label={texts.view}>
+        <IconButton label={texts.zoomOut} disabled={zoom <= LEAST_ZOOM * 100} onClick={() => step(-1)}>
+          <Minus aria-hidden />
+        </IconButton>
+        <span>{texts.percent(zoom)}</span>
+        <IconButton label={texts.zoomIn} disabled={zoom >= MOST_ZOOM * 100} onClick={() => step(1)}>
+          <Plus aria-hidden />
+        </IconButton>
+        <IconButton label={texts.fit} onClick={() => void fitView({ maxZoom: 1, padding: 0.08 })}>
+          <Maximize aria-hidden />
+        </IconButton>
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,137 @@
+/** From a document to what the canvas draws: nodes with their handles, and lines. */
+
+import type { Edge, Node } from "@xyflow/react";
+import { SUBAGENT } from "../kinds";
+import { handlesOf, kindOf } from "../node";
+import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../types";
+import { heightOf, helpersOf, treeBelow, WIDTH } from "./geometry";
+import { nameOf, summaryOf, wayOf } from "./look";
+import { texts } from "./texts";
+
+/** How a node stands in a run. */
+export type NodeState = "pending" | "running" | "waiting" | "done" | "failed" | "skipped" | "cancelled";
+
+/** Of a run view, by node id; `note` is a word beside the sign, such as the number of rounds. */
+export type NodeStatus = { state: NodeState; note?: string };
+
+/** How many problems a node has. */
+export type Trouble = { errors: number; warnings: number };
+
+export type StepData = {
+  node: WorkflowNode;
+  status: NodeStatus | null;
+  trouble: Trouble | null;
+  editable: boolean;
+  /** Subagents below it, and whether they are hidden. */
+  helpers: number;
+  collapsed: boolean;
+  /** Whether it may have subagents. */
+  leads: boolean;
+  [key: string]: unknown;
+};
+export type Step = Node<StepData, "step">;
+export type LineData = { subagent: boolean; taken: boolean; way: string; [key: string]: unknown };
+export type Line = Edge<LineData, "line">;
+
+/** Handles of the canvas have names that are never empty. */
+export const sourceName = (handle: string) => `out:${handle}`;
+export const targetName = (handle: string) => `in:${handle}`;
+export const HELPER = "helper";
+export const handleName = (name: string | null | undefined) =>
+  !name || name === HELPER ? "" : name.slice(name.indexOf(":") + 1);
+
+/** Nodes that are not drawn, because an agent above them is collapsed. */
+function hiddenIn(document: WorkflowDocument, below: ReadonlyMap<string, string[]>): Set<string> {
+  const hidden = new Set<string>();
+  for (const node of document.nodes) {
+    if (node.data.collapsed === true) for (const id of treeBelow(node.id, below)) hidden.add(id);
+  }
+  return hidden;
+}
+
+type Shown = {
+  document: WorkflowDocument;
+  states?: Readonly<Record<string, NodeStatus>>;
+  troubles?: ReadonlyMap<string, Trouble>;
+  selected: ReadonlySet<string>;
+  editable: boolean;
+};
+
+export function stepsOf({ document, states, troubles, selected, editable }: Shown): Step[] {
+  const below = helpersOf(document);
+  const hidden = hiddenIn(document, below);
+  return document.nodes.map((node) => {
+    const status = states?.[node.id] ?? null;
+    const trouble = troubles?.get(node.id) ?? null;
+    const leads = node.type === "agent" && (mayLead(node) || below.has(node.id));
+    return {
+      id: node.id,
+      type: "step",
+      position: { x: node.x, y: node.y },
+      width: WIDTH,
+      height: heightOf(node),
+      selected: selected.has(node.id),
+      hidden: hidden.has(node.id),
+      ariaLabel: spoken(node, status, trouble),
+      data: {
+        node,
+        status,
+        trouble,
+        editable,
+        leads,
+        helpers: treeBelow(node.id, below).size,
+        collapsed: node.data.collapsed === true,
+      },
+    };
+  });
+}
+
+function mayLead(node: WorkflowNode): boolean {
+  const tools = node.data.tools;
+  return typeof tools === "object" && tools !== null && !Array.isArray(tools) && tools.subagents === true;
+}
+
+/** What a screen reader says of a node. */
+function spoken(node: WorkflowNode, status: NodeStatus | null, trouble: Trouble | null): string {
+  const about = [
+    summaryOf(node),
+    status ? [texts.states[status.state], status.note].filter(Boolean).join(" ") : "",
+    trouble?.errors ? texts.problems(trouble.errors) : "",
+  ];
+  return texts.node(kindOf(node)?.label ?? node.type, nameOf(node), about.filter(Boolean).join(", "));
+}
+
+export function linesOf(
+  document: WorkflowDocument,
+  selected: ReadonlySet<string>,
+  taken: ReadonlySet<string> | undefined,
+): Line[] {
+  const nodes = new Map(document.nodes.map((node) => [node.id, node]));
+  return document.connections
+    .filter((one) => nodes.has(one.source) && nodes.has(one.target))
+    .map((one) => lineOf(one, nodes.get(one.source) as WorkflowNode, selected, taken));
+}
+
+function lineOf(
+  one: WorkflowConnection,
+  from: WorkflowNode,
+  selected: ReadonlySet<string>,
+  taken: ReadonlySet<string> | undefined,
+): Line {
+  const subagent = one.sourceHandle === SUBAGENT;
+  const handle = handlesOf(from).sources.find(({ id }) => id === one.sourceHandle);
+  return {
+    id: one.id,
+    type: "line",
+    source: one.source,
+    target: one.target,
+    sourceHandle: sourceName(one.sourceHandle),
+    targetHandle: subagent ? HELPER : targetName(one.targetHandle),
+    selected: selected.has(one.id),
+    data: {
+      subagent,
+      taken: taken?.has(one.id) ?? false,
+      way: handle && handle.id !== "" && !subagent ? wayOf(from, handle) : "",
+    },
+  };
+}

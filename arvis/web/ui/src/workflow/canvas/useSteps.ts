@@ -1,0 +1,25 @@
+import { applyNodeChanges, type NodeChange } from "@xyflow/react";
+import { useLayoutEffect, useState } from "react";
+import type { Step } from "./shapes";
+
+/** The nodes of the library: as the document wants them, with what it has measured and where it drags them just now. */
+export function useSteps(wanted: Step[]): [Step[], (changes: NodeChange<Step>[]) => void] {
+  const [steps, setSteps] = useState(wanted);
+  useLayoutEffect(() => {
+    setSteps((before) => {
+      const known = new Map(before.map((one) => [one.id, one]));
+      return wanted.map((one) => kept(one, known.get(one.id)));
+    });
+  }, [wanted]);
+  const change = (changes: NodeChange<Step>[]) => {
+    const own = changes.filter((one) => one.type === "dimensions" || one.type === "position");
+    if (own.length > 0) setSteps((before) => applyNodeChanges(own, before));
+  };
+  return [steps, change];
+}
+
+function kept(wanted: Step, before: Step | undefined): Step {
+  if (before === undefined) return wanted;
+  const moving = before.dragging ? { position: before.position, dragging: true } : {};
+  return { ...wanted, measured: before.measured, ...moving };
+}

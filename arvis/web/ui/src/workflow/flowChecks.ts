@@ -1,0 +1,73 @@
+/** Where runs begin, what they come to, and whether they can end: the same as `arvis/workflows/flow_checks.py`. */
+
+import { choicesOf } from "./connectionChecks";
+import { begins, type Drawing, type DrawnNode } from "./drawing";
+import { at, isText } from "./json";
+import { problem } from "./problem";
+import type { Problem } from "./types";
+import { circles, reach } from "./walks";
+
+/** A circle with one of these may end, or takes a person or time in each of its rounds. */
+const HOLDS = new Set(["if", "approval", "router", "condition", "loop", "wait", "user-input"]);
+/** Those that take one of their ways and have none. */
+const BRANCHES = new Set(["if", "router", "condition"]);
+
+export function* checkFlow(drawing: Drawing): Generator<Problem> {
+  yield* checkBegins(drawing);
+  yield* checkTriggers(drawing);
+  for (const node of drawing.nodes.values()) {
+    if (!drawing.reached.has(node.id) || drawing.leaving.has(node.id)) continue;
+    const values = { name: node.name, choices: choicesOf(node) };
+    if (BRANCHES.has(node.type)) yield problem("branch-missing", { node: node.id }, values);
+    if (node.type === "approval") yield problem("approval-branch-missing", { node: node.id }, values);
+  }
+  yield* checkReached(drawing);
+  yield* checkCircles(drawing);
+}
+
+function* checkBegins(drawing: Drawing): Generator<Problem> {
+  const beginning = [...drawing.nodes.values()].filter(begins);
+  const starts = beginning.filter((node) => node.type === "start");
+  if (beginning.length === 0) yield problem("start-missing", {});
+  for (const node of starts.slice(1)) yield problem("start-twice", { node: node.id });
+  const connected = new Set(drawing.flow.map((each) => each.source));
+  for (const { id, name } of beginning) {
+    if (!connected.has(id)) yield problem("start-unconnected", { node: id }, { name });
+    else if (!drawing.leaving.has(id)) yield problem("start-reaches-nothing", { node: id }, { name });
+  }
+}
+
+function* checkTriggers(drawing: Drawing): Generator<Problem> {
+  const seen = new Map<string, DrawnNode>();
+  for (const node of drawing.nodes.values()) {
+    if (node.type !== "trigger") continue;
+    const events = JSON.stringify(["kind", "platform", "channel", "words"].map((name) => said(node, name)));
+    const other = seen.get(events);
+    if (other !== undefined) {
+      yield problem("trigger-twice", { node: node.id }, { name: other.name, other: node.name });
+    } else {
+      seen.set(events, node);
+    }
+  }
+}
+
+function said(node: DrawnNode, field: string): string {
+  const value = at(node.data, field);
+  return isText(value) ? value : "";
+}
+
+/** Subagents are reached through their agents. */
+function* checkReached(drawing: Drawing): Generator<Problem> {
+  const used = reach(drawing.reached, drawing.subagents);
+  for (const node of drawing.nodes.values()) {
+    if (!used.has(node.id) && !begins(node)) yield problem("unreachable", { node: node.id }, { name: node.name });
+  }
+}
+
+function* checkCircles(drawing: Drawing): Generator<Problem> {
+  const restless = [...drawing.nodes.values()].filter((node) => drawing.reached.has(node.id) && !HOLDS.has(node.type));
+  const ids = restless.map((node) => node.id);
+  for (const circle of circles(ids, drawing.ways)) {
+    yield problem("cycle-unbounded", { node: circle[0] }, { path: drawing.path(circle) });
+  }
+}

@@ -1,0 +1,245 @@
+// Made from `arvis/workflows/kinds.py` by `python -m tests.fixtures.workflow_rules`; not edited by hand.
+
+/** What a field holds. `rows`: a list of objects with fields of their own; `switches`: an object of true and false. */
+export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "switches" | "object" | "list";
+
+/**
+ * `least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers to choose
+ * from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are replaced when the
+ * node runs.
+ */
+export interface Field {
+  readonly name: string;
+  readonly form: Form;
+  readonly label: string;
+  readonly help: string;
+  readonly required: boolean;
+  readonly default: unknown;
+  readonly least: number | null;
+  readonly most: number | null;
+  readonly choices: readonly string[];
+  readonly fields: readonly Field[];
+  readonly offers: string;
+  readonly template: boolean;
+}
+
+export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
+
+/**
+ * `outs` are the source handles that it may have (empty text: the plain way out); `rowHandles` (field, prefix): one more for each row of a
+ * field. `chooses`: it takes one of its ways out, and connections without a handle are not among them.
+ */
+export interface Kind {
+  readonly name: KindName;
+  readonly label: string;
+  readonly category: string;
+  readonly help: string;
+  readonly fields: readonly Field[];
+  readonly outs: readonly string[];
+  readonly rowHandles: readonly [field: string, prefix: string] | null;
+  readonly ins: readonly string[];
+  readonly chooses: boolean;
+  readonly begins: boolean;
+}
+
+const field = (name: string, form: Form, label: string, more: Partial<Field> = {}): Field => ({
+  name, form, label, help: "", required: false, default: null, least: null, most: null, choices: [], fields: [], offers: "",
+  template: false, ...more,
+});
+
+export const MOST_NODES = 500;
+export const MOST_CONNECTIONS = 2000;
+export const MOST_BYTES = 1000000;
+export const MOST_DEPTH = 30;
+export const FARTHEST = 1000000;
+export const LARGEST = 9007199254740992;
+export const SCHEMA = 1;
+export const ID = "[A-Za-z0-9_.:-]{1,128}";
+export const SUBAGENT = "subagent";
+export const LOOP_BACK = "loop-back";
+export const OUTPUTS = ["", "output", "source"] as readonly string[];
+export const INPUTS = ["", "input", "target"] as readonly string[];
+
+/** How several incoming connections come together, of every kind but those that begin. */
+export const JOIN: Field = field("join", "choice", "When several branches arrive", { help: "each: it runs once for every arrival; all: once, when all that can still come has come; any: once, at the first; n: once so many have come.", choices: ["each", "all", "any", "n"] });
+export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "For n.", least: 1, most: 2000 });
+
+/** What a document says about itself, and what a node of any kind may be called. */
+export const ABOUT: readonly Field[] = [
+  field("name", "line", "Name", { most: 200 }),
+  field("description", "text", "Description", { most: 2000 }),
+];
+export const LABEL: Field = field("label", "line", "Name", { most: 100 });
+
+/** What may be set for a whole document. */
+export const SETTINGS: readonly Field[] = [
+  field("agent", "line", "Agent", { help: "Who works where a node names nobody; empty: the conductor.", most: 64, offers: "agents" }),
+  field("pauses", "choice", "While somebody is asked", { help: "run: other branches finish what they are at and wait; branch: they go on.", default: "run", choices: ["run", "branch"] }),
+  field("unlabelled", "choice", "Connections without a handle", { help: "skip: a node that chooses does not follow them; follow: it always does.", default: "skip", choices: ["skip", "follow"] }),
+  field("maxSteps", "number", "Steps at most", { default: 1000, least: 1, most: 100000 }),
+  field("maxVisits", "number", "Visits of one node at most", { default: 100, least: 1, most: 10000 }),
+];
+
+export const KINDS: Readonly<Record<KindName, Kind>> = {
+  start: {
+    name: "start", label: "Start", category: "begin",
+    help: "Where a run begins; its output is the input of the run.",
+    fields: [
+      field("initialInput", "text", "Input", { help: "Where the run is given none.", most: 65536 }),
+    ],
+    outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
+  },
+  trigger: {
+    name: "trigger", label: "Trigger", category: "begin",
+    help: "Begins a run by itself; its output is what came.",
+    fields: [
+      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"] }),
+      field("description", "text", "What it is for", { help: "By this a model chooses among several.", most: 2000 }),
+      field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
+      field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
+      field("words", "line", "Words", { help: "One of these, separated by commas, must be in the message; empty: any message.", most: 500 }),
+    ],
+    outs: [""], rowHandles: null, ins: [], chooses: false, begins: true,
+  },
+  agent: {
+    name: "agent", label: "Agent", category: "agents",
+    help: "An agent works on it.",
+    fields: [
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("agentName", "line", "Name", { help: "As it is shown, and as a tool of another agent.", most: 100 }),
+      field("systemPrompt", "text", "Instructions", { help: "Joined to the agent's own.", most: 65536, template: true }),
+      field("userPrompt", "text", "Task", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("beforePrompt", "text", "Asked before", { help: "A first question to the same agent; its answer stands before the task.", most: 65536, template: true }),
+      field("afterPrompt", "text", "Asked after", { help: "What to make of the result; its answer is the output.", most: 65536, template: true }),
+      field("successCriteria", "text", "Success criteria", { help: "The result is judged by these, and the task tried once more where it falls short.", most: 65536, template: true }),
+      field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, what it needs, what to do next." }),
+      field("model", "line", "Model", { help: "As provider/model; empty: the agent's own.", most: 200, offers: "models" }),
+      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"] }),
+      field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
+      field("allowTools", "list", "Only these tools", { help: "Of those that the agent has; empty: all of them.", most: 200, offers: "tools" }),
+    ],
+    outs: ["", "subagent"], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  "tool-call": {
+    name: "tool-call", label: "Tool", category: "agents",
+    help: "Calls one tool, without a model.",
+    fields: [
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("tool", "line", "Tool", { required: true, most: 128, offers: "tools" }),
+      field("arguments", "object", "Arguments", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", template: true }),
+      field("review", "text", "Review before", { help: "What the agent is to look at before the call; it may change the arguments.", most: 65536, template: true }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  "if": {
+    name: "if", label: "If", category: "routing",
+    help: "Takes the first way whose condition holds for the previous output.",
+    fields: [
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"] }), field("value", "line", "this", { help: "Empty never holds.", most: 2000 })] }),
+    ],
+    outs: ["false"], rowHandles: ["conditions", "condition-"], ins: [""], chooses: true, begins: false,
+  },
+  router: {
+    name: "router", label: "Router", category: "routing",
+    help: "An agent chooses one of the routes.",
+    fields: [
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("prompt", "text", "What to choose by", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("routes", "rows", "Routes", { required: true, least: 1, most: 20, fields: [field("label", "line", "Name", { required: true, most: 100 }), field("description", "line", "When", { most: 500 })] }),
+    ],
+    outs: [], rowHandles: ["routes", "route-"], ins: [""], chooses: true, begins: false,
+  },
+  condition: {
+    name: "condition", label: "Condition", category: "routing",
+    help: "True or false: by the data where it has the fields, else by an agent.",
+    fields: [
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("combinator", "choice", "Hold", { default: "and", choices: ["and", "or"] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output.", most: 200 }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+    ],
+    outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
+  },
+  approval: {
+    name: "approval", label: "Approval", category: "people",
+    help: "A person says yes or no.",
+    fields: [
+      field("prompt", "text", "Question", { help: "Empty: whether to go on. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: it waits for ever.", least: 1, most: 525600 }),
+      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"] }),
+      field("escalateMinutes", "number", "Escalated for", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
+      field("approvers", "list", "Who may answer", { help: "Roles and people; empty: those of the configuration.", most: 50, offers: "people" }),
+    ],
+    outs: ["approve", "reject"], rowHandles: null, ins: [""], chooses: true, begins: false,
+  },
+  "user-input": {
+    name: "user-input", label: "Ask the user", category: "people",
+    help: "Waits for the next message of the person, which is its output.",
+    fields: [
+      field("prompt", "text", "Question", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: it waits for ever.", least: 1, most: 525600 }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  wait: {
+    name: "wait", label: "Wait", category: "flow",
+    help: "Goes on later, with the previous output.",
+    fields: [
+      field("amount", "number", "How long", { required: true, least: 0, most: 100000 }),
+      field("unit", "choice", "In", { default: "seconds", choices: ["seconds", "minutes", "hours", "days"] }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  loop: {
+    name: "loop", label: "Loop", category: "flow",
+    help: "Repeats what lies between its start and the way back to it.",
+    fields: [
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+      field("maxIterations", "number", "Rounds at most", { default: 10, least: 1, most: 1000 }),
+      field("condition", "text", "Ends when", { help: "True, yes, or `A contains B`; empty: after its rounds.", most: 65536, template: true }),
+      field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"] }),
+    ],
+    outs: ["loop-start", "loop-exit"], rowHandles: null, ins: ["", "loop-back"], chooses: true, begins: false,
+  },
+  parallel: {
+    name: "parallel", label: "Parallel", category: "flow",
+    help: "Everything behind it runs at once, up to a merge; what fails there is told at the merge.",
+    fields: [],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  merge: {
+    name: "merge", label: "Merge", category: "flow",
+    help: "Branches become one again; its output is the list of theirs.",
+    fields: [
+      field("strategy", "choice", "Goes on", { default: "wait-all", choices: ["wait-all", "first"] }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  "sub-workflow": {
+    name: "sub-workflow", label: "Workflow", category: "flow",
+    help: "Runs another workflow.",
+    fields: [
+      field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
+      field("input", "text", "Input", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("awaitResponse", "switch", "Wait for its result", { default: true }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  response: {
+    name: "response", label: "Response", category: "people",
+    help: "Says something where the run was asked for; what it says is its output.",
+    fields: [
+      field("template", "text", "Text", { help: "Empty: the previous output. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
+      field("compose", "switch", "Let the agent word it"),
+      field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
+    ],
+    outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+  transfer: {
+    name: "transfer", label: "Transfer", category: "flow",
+    help: "Ends this run and begins another workflow with its output.",
+    fields: [
+      field("workflow", "line", "Workflow", { required: true, most: 64, offers: "workflows" }),
+    ],
+    outs: [], rowHandles: null, ins: [""], chooses: false, begins: false,
+  },
+};

@@ -1,0 +1,69 @@
+/** What the editor asks about single nodes. */
+
+import { type Field, JOIN, JOIN_COUNT, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
+import type { Json, JsonObject, Problem, WorkflowNode } from "./types";
+
+/** A place where connections begin or end. `row` is the place in the list of the row it belongs to, `subagent` no way of the flow. */
+export interface Handle {
+  readonly id: string;
+  readonly row: number | null;
+  readonly subagent: boolean;
+}
+
+export interface Handles {
+  readonly sources: readonly Handle[];
+  readonly targets: readonly Handle[];
+}
+
+/** The kind of a node, where it is known. */
+export function kindOf(node: Pick<WorkflowNode, "type">): Kind | undefined {
+  return Object.hasOwn(KINDS, node.type) ? KINDS[node.type as KindName] : undefined;
+}
+
+/** The ways out and in: first one for each row of its conditions or routes, then those of its kind. Of unknown kinds: one each. */
+export function handlesOf(node: Pick<WorkflowNode, "type" | "data">): Handles {
+  const kind = kindOf(node);
+  if (kind === undefined) return { sources: [plain("")], targets: [plain("")] };
+  return { sources: [...rowHandles(kind, node.data), ...kind.outs.map(plain)], targets: kind.ins.map(plain) };
+}
+
+function rowHandles(kind: Kind, data: JsonObject): Handle[] {
+  if (kind.rowHandles === null) return [];
+  const [field, prefix] = kind.rowHandles;
+  const rows = data[field];
+  return Array.isArray(rows) ? rows.map((_, row) => ({ id: `${prefix}${row}`, row, subagent: false })) : [];
+}
+
+const plain = (id: string): Handle => ({ id, row: null, subagent: id === SUBAGENT });
+
+/** All fields of a node of this kind, with those that say how branches come together. */
+export function fieldsOf(kind: Kind): readonly Field[] {
+  return kind.begins ? kind.fields : [...kind.fields, JOIN, JOIN_COUNT];
+}
+
+/** A new node of this kind: what has a default holds it, and where rows are needed there is one, so that there is a way out. */
+export function emptyNode(kind: KindName): Omit<WorkflowNode, "id" | "x" | "y"> {
+  const data: JsonObject = {};
+  for (const field of KINDS[kind].fields) {
+    const value = initial(field, KINDS[kind].rowHandles?.[0] === field.name);
+    if (value !== undefined) data[field.name] = value;
+  }
+  return { type: kind, data };
+}
+
+function initial(field: Field, makesWays: boolean): Json | undefined {
+  if (field.form === "rows") return makesWays || field.required ? [emptyRow(field)] : undefined;
+  if (field.default !== null) return field.default as Json;
+  return field.form === "choice" && field.required ? (field.choices[0] ?? "") : undefined;
+}
+
+/** A new row of a field of rows. */
+export function emptyRow(field: Field): JsonObject {
+  const values = field.fields.map((one): [string, Json] => [one.name, (one.default as Json) ?? ""]);
+  return Object.fromEntries(values);
+}
+
+/** Whether it may run: warnings do not keep it from that. */
+export function isRunnable(problems: readonly Problem[]): boolean {
+  return problems.every((problem) => problem.severity !== "error");
+}

@@ -1,0 +1,35 @@
+"""Workflows to begin with, one in each file beside this. They name no agents and run with the demo provider."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """`slug` is the name of its file; `document` is in the one form."""
+
+    slug: str
+    name: str
+    description: str
+    document: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examples() -> list[Example]:
+    """All of them, by their names. They are read from their files each time."""
+    found = [_example(file) for file in _FOLDER.glob("*.json")]
+    return sorted(found, key=lambda example: example.name)
+
+
+def _example(file: Path) -> Example:
+    document = json.loads(file.read_text(encoding="utf-8"))
+    return Example(file.stem, document["name"], document["description"], document)

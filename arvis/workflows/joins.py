@@ -1,0 +1,153 @@
+"""How branches come together before a node (ADR 0032): the gates of a drawn graph, as pure arithmetic over positions.
+
+`all` opens when no other live position can come any more by the drawn connections; `any` at the first arrival, `n` at so many: who comes
+later only ends. Positions of two visits of one `parallel` are kept apart. Failed branches come to merges alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from arvis.domain.executions import Cursor
+from arvis.graph.decisions import Opened
+from arvis.workflows.bounds import MOST_OUTPUT, cut
+from arvis.workflows.carried import OUTPUT, Carried
+from arvis.workflows.regions import parallel_of
+
+#: The key of the state that says how often a join has let its first ones through: a list of [regions, times].
+_TIMES = "join:"
+ALL, ANY, COUNT = "all", "any", "n"
+
+Regions = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """A position at the gate. `place` are the regions by which it is told from others here."""
+
+    cursor_id: str
+    carried: Carried
+    place: Regions
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A node before which branches come together. `before` are the engine's names of all places from which one can come here;
+    `closes` the `parallel` nodes whose merge it is; `order` that of the nodes in the document."""
+
+    id: str
+    rule: str
+    before: frozenset[str]
+    order: Mapping[str, int]
+    count: int = 1
+    merges: bool = False
+    closes: frozenset[str] = frozenset()
+
+    def open(self, held: Sequence[Cursor], others: Sequence[Cursor], state: Mapping[str, Any]) -> Opened | None:
+        arrivals = [self._arrival(cursor) for cursor in held]
+        for arrival in arrivals:
+            if self._is_late(arrival, state):
+                return Opened([arrival.cursor_id], through=False)
+        coming = [self._arrival(cursor).place for cursor in others if cursor.node in self.before]
+        for first in arrivals:
+            group = [each for each in arrivals if not _apart(each.place, first.place)]
+            taken = self._enough(group, coming=any(not _apart(place, first.place) for place in coming))
+            if taken:
+                return self._opened(taken, [*held, *others], state)
+        return None
+
+    def _arrival(self, cursor: Cursor) -> _Arrival:
+        carried = Carried.from_json(cursor.value)
+        regions = carried.regions
+        closed = [index for index, one in enumerate(regions) if parallel_of(one) in self.closes]
+        return _Arrival(cursor.id, carried, regions[: closed[-1] + 1] if closed else regions)
+
+    def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
+        """Those that go on as one; empty while it is not the time."""
+        whole = [each for each in group if each.carried.failed is None]
+        if self.rule == ALL:
+            return [] if coming else list(group)
+        if len(whole) >= self.count:
+            return whole[: self.count]
+        # Where branches failed, and those that are left are too few: the merge hears of it.
+        return list(group) if not coming and len(whole) < len(group) else []
+
+    def _opened(self, taken: Sequence[_Arrival], live: Sequence[Cursor], state: Mapping[str, Any]) -> Opened:
+        ordered = sorted(taken, key=lambda each: self.order.get(each.carried.source, len(self.order)))
+        passed = max(each.carried.passed.get(self.id, 0) for each in taken) + 1
+        whole = [each.carried for each in ordered if each.carried.failed is None]
+        fallen = [each.carried.failed for each in ordered if each.carried.failed is not None]
+        carried = Carried(
+            output=self._output([each.carried for each in ordered]),
+            source=ordered[0].carried.source,
+            regions=self._regions(ordered),
+            rounds=_most([each.carried.rounds for each in taken]),
+            passed={**_most([each.carried.passed for each in taken]), self.id: passed},
+            visits=_most([each.carried.visits for each in taken]),
+            failed="; ".join(fallen) if not whole or (self.rule != ALL and len(whole) < self.count) else None,
+            joined=tuple((each.carried.source, each.carried.failed or "") for each in ordered),
+        )
+        changes = {} if self.rule == ALL else self._noted(taken[0].place, passed, live, state)
+        return Opened([each.cursor_id for each in taken], carried.to_json(), changes=changes)
+
+    def _output(self, ordered: Sequence[Carried]) -> Any:
+        """Of a merge the list of all, in the order of the document; of another node that of those that came together, or what
+        the only one brought."""
+        if len(ordered) == 1 and not self.merges:
+            return ordered[0].output
+        room = MOST_OUTPUT // len(ordered)
+        return [cut(each.output, room) if each.failed is None else {"failed": each.failed} for each in ordered]
+
+    def _regions(self, ordered: Sequence[_Arrival]) -> Regions:
+        """Those that all of them are in, without the one that ends here."""
+        places = [each.place for each in ordered]
+        common = tuple(one for one, *_ in takewhile(lambda same: len(set(same)) == 1, zip(*places, strict=False)))
+        return common[:-1] if common and parallel_of(common[-1]) in self.closes else common
+
+    # -- who came too late ---------------------------------------------------------------------------------------------
+
+    def _is_late(self, arrival: _Arrival, state: Mapping[str, Any]) -> bool:
+        """Whether others have gone through that left with it. A position that went through itself knows so (`passed`)."""
+        known = state.get(_TIMES + self.id, ()) if self.rule != ALL else ()
+        mine = arrival.carried.passed.get(self.id, 0)
+        return any(times > mine and not _apart(tuple(place), arrival.place) for place, times in known)
+
+    def _noted(
+        self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
+    ) -> dict[str, list[list[Any]]]:
+        """That so many went through, and what is known of regions in which anybody still is."""
+        places = [self._arrival(cursor).place for cursor in live]
+        known = [
+            [other, count]
+            for other, count in state.get(_TIMES + self.id, ())
+            if tuple(other) != place and any(not _apart(tuple(other), each) for each in places)
+        ]
+        return {_TIMES + self.id: [*known, [list(place), times]]}
+
+
+@dataclass(frozen=True, slots=True)
+class LastOne:
+    """The gate at which branches end: the last one of them goes on, to the node that ends the run."""
+
+    def open(self, held: Sequence[Cursor], others: Sequence[Cursor], state: Mapping[str, Any]) -> Opened | None:
+        def ended(cursor: Cursor) -> int:
+            kept = state.get(OUTPUT + Carried.from_json(cursor.value).source) or {}
+            return int(kept.get("at", 0))
+
+        *earlier, last = sorted(held, key=ended)
+        if earlier:
+            return Opened([cursor.id for cursor in earlier], through=False)
+        return None if others else Opened([last.id], last.value)
+
+
+def _apart(one: Regions, other: Regions) -> bool:
+    """Whether these are of two visits of one `parallel`: they have nothing to do with one another."""
+    mine, yours = next(((a, b) for a, b in zip(one, other, strict=False) if a != b), ("", ""))
+    return mine != yours and parallel_of(mine) == parallel_of(yours)
+
+
+def _most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {key: max(each.get(key, 0) for each in counts) for each in counts for key in each}

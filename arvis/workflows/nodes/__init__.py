@@ -1,0 +1,52 @@
+"""What each kind of node does: one file for each, with `make(drawn, parts)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from arvis.graph.decisions import Node
+from arvis.workflows.nodes import (
+    agent,
+    approval,
+    condition,
+    if_,
+    loop,
+    merge,
+    parallel,
+    response,
+    router,
+    start,
+    sub_workflow,
+    tool_call,
+    transfer,
+    unknown,
+    user_input,
+    wait,
+)
+from arvis.workflows.parts import Drawn, NodeParts
+
+Make = Callable[[Drawn, NodeParts], Node]
+
+_MAKERS: Mapping[str, Make] = {
+    "start": start.make,
+    "trigger": start.make,
+    "if": if_.make,
+    "router": router.make,
+    "condition": condition.make,
+    "wait": wait.make,
+    "loop": loop.make,
+    "parallel": parallel.make,
+    "merge": merge.make,
+    "agent": agent.make,
+    "tool-call": tool_call.make,
+    "approval": approval.make,
+    "user-input": user_input.make,
+    "response": response.make,
+    "sub-workflow": sub_workflow.make,
+    "transfer": transfer.make,
+}
+
+
+def make_node(drawn: Drawn, parts: NodeParts) -> Node:
+    """Its kind's, or the one that says that nobody knows it."""
+    return _MAKERS.get(drawn.kind.name, unknown.make)(drawn, parts)

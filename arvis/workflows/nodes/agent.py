@@ -1,0 +1,230 @@
+"""`agent`: an agent works on the task, as a child of the run (seed 002; its steps are those of 2.7).
+
+A first question, the task, what to make of the result, a judgement of it: each is a child of its own, so none of them is asked again
+whatever is killed in between. The result falls short once at most; then it goes on with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.agents.outcome import WorkStatus, child_end
+from arvis.agents.outgoing import files_of, with_files
+from arvis.agents.runs import Errand, child_state
+from arvis.agents.subagents import DELEGATES
+from arvis.domain.agents import Agent
+from arvis.domain.executions import Answer, Execution
+from arvis.domain.taint import Taint, taint_in
+from arvis.domain.workflows import OUTPUT, LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Call, Decision, Node
+from arvis.ports.store import Transaction
+from arvis.workflows import phases, replies, templates
+from arvis.workflows.carried import Carried, as_text
+from arvis.workflows.delegating import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
+from arvis.workflows.log import line, write
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of, text_of
+from arvis.workflows.workers import graph_of, tools_of, worker
+
+BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
+#: A task is tried so often.
+_MOST_TRIES = 2
+#: Of a run: that it was said that nobody passes the effort on.
+_EFFORT = "effort_told"
+#: Where there is neither a task nor a previous output.
+_NO_TASK = "Begin."
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    return _Agent(drawn, parts).visit
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A step that has ended: what it gave, or why there is nothing; and what its children read and made."""
+
+    text: str
+    error: str | None
+    blocked: bool
+    taint: Taint
+    files: Mapping[str, Any] = field(default_factory=dict)
+
+
+class _Agent:
+    def __init__(self, drawn: Drawn, parts: NodeParts) -> None:
+        self._drawn = drawn
+        self._data = drawn.data
+        self._store = parts.store
+
+    async def visit(self, context: NodeContext) -> Decision:
+        carried = carried_of(context)
+        kept = phases.kept(context)
+        if context.answer is None or not kept:
+            return await self._begin(context, carried)
+        ended = await self._ended(context, context.answer, kept)
+        if ended.error is not None:
+            return give_up(
+                context,
+                self._drawn,
+                carried,
+                ended.error,
+                kind=LogType.LLM_ERROR,
+                **phases.ended(context),
+                **ended.files,
+            )
+        write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, ended.text)])
+        if ended.blocked:
+            return self._leave(context, carried, ended, ended.text)
+        return await self._after(context, carried, kept, ended)
+
+    # -- the steps -----------------------------------------------------------------------------------------
+
+    async def _begin(self, context: NodeContext, carried: Carried) -> Decision:
+        task = _task(self._data, context, carried)
+        first = {"task": task, "tries": 1, "history": []}
+        if (before := self._text("beforePrompt", context, carried)) and before.strip():
+            return await self._call(context, carried, BEFORE, before, {**first, "before": before})
+        return await self._call(context, carried, TASK, task, first)
+
+    async def _after(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+        """What follows on a step that went well."""
+        match kept["phase"]:
+            case _ if kept["phase"] == BEFORE:
+                history = [["user", kept["before"]], ["assistant", ended.text]]
+                return await self._call(context, carried, TASK, kept["task"], {**kept, "history": history}, ended=ended)
+            case _ if kept["phase"] == JUDGE:
+                return await self._judged(context, carried, kept, ended)
+            case phase:
+                after = self._text("afterPrompt", context, carried)
+                if phase == TASK and after.strip():
+                    said = [["user", kept["asked"]], ["assistant", ended.text]]
+                    return await self._call(context, carried, AFTER, after, {**kept, "talk": said}, ended=ended)
+                if self._text("successCriteria", context, carried).strip():
+                    return await self._judge(context, carried, {**kept, "result": ended.text}, ended)
+                return self._leave(context, carried, ended, ended.text)
+
+    async def _judge(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+        criteria = self._text("successCriteria", context, carried)
+        prompt = replies.JUDGE.format(criteria=criteria, result=kept["result"])
+        return await self._call(context, carried, JUDGE, prompt, kept, ended=ended)
+
+    async def _judged(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], ended: _Ended) -> Decision:
+        verdict = replies.verdict_in(ended.text)
+        if verdict is not None and not verdict[0] and kept["tries"] < _MOST_TRIES:
+            again = f"{kept['task']}\n\n[Your last answer fell short: {verdict[1] or 'it does not meet the criteria'}]\n{kept['result']}"
+            return await self._call(context, carried, TASK, again, {**kept, "tries": kept["tries"] + 1}, ended=ended)
+        if verdict is None or not verdict[0]:
+            why = "nobody can say whether the result is good enough" if verdict is None else verdict[1]
+            write(context, [line(self._drawn.id, LogType.WARNING, f"It goes on with this result all the same: {why}")])
+        return self._leave(context, carried, ended, kept["result"])
+
+    def _leave(self, context: NodeContext, carried: Carried, ended: _Ended, text: str) -> Decision:
+        wanted = self._data.get("completionContract") and not ended.blocked
+        output = replies.handed_back(text).to_json() if wanted else text
+        changes = {**phases.ended(context), **ended.files}
+        return leave(context, self._drawn, carried, output, taint=ended.taint, **changes)
+
+    # -- children ------------------------------------------------------------------------------------------
+
+    async def _call(
+        self,
+        context: NodeContext,
+        carried: Carried,
+        phase: str,
+        prompt: str,
+        kept: Mapping[str, Any],
+        *,
+        ended: _Ended | None = None,
+    ) -> Decision:
+        known = templates.known_in(context.state, carried)
+        agent, subagents = await self._store.read(_team, context.execution, self._drawn, known)
+        if phase == JUDGE:
+            subagents = []
+        taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
+        errand = Errand(
+            prompt=prompt,
+            instructions=self._instructions(phase, known),
+            completion="implicit" if phase == JUDGE else None,
+            history=() if phase == JUDGE else [*kept["history"], *(kept["talk"] if phase == AFTER else ())],
+            tools=() if phase == JUDGE else tools_of(agent, self._data, context.state),
+            taint=taint,
+            model=str(self._data.get("model") or "") or None,
+            rounds=MOST_ROUNDS,
+            subagents=subagents,
+            within={"run": context.execution.id, "call": None, "depth": 0} if subagents else None,
+        )
+        write(context, [line(self._drawn.id, LogType.START_PROMPT, prompt)])
+        now = {**kept, "phase": phase, "asked": prompt, "agent": agent.name}
+        changes = {**phases.keeping(context, now), **self._warned(context), **({DELEGATES: True} if subagents else {})}
+        state = child_state(context.state, errand, agent_id=agent.id)
+        return Call(graph_of(agent, delegates=bool(subagents)), state, **changes, **(ended.files if ended else {}))
+
+    def _instructions(self, phase: str, known: templates.Known) -> str:
+        if phase == JUDGE:
+            return ""
+        own = templates.fill(str(self._data.get("systemPrompt") or "").strip() or DEFAULT_PROMPT, known)
+        last = AFTER if str(self._data.get("afterPrompt") or "").strip() else TASK
+        return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
+
+    def _warned(self, context: NodeContext) -> dict[str, Any]:
+        """Nobody knows yet how to ask a vendor for more or less of it."""
+        if not self._data.get("reasoningEffort") or context.state.get(_EFFORT):
+            return {}
+        effort = self._data["reasoningEffort"]
+        write(
+            context,
+            [line(self._drawn.id, LogType.WARNING, f"The reasoning effort “{effort}” is not passed on to the model.")],
+        )
+        return {_EFFORT: True}
+
+    async def _ended(self, context: NodeContext, answer: Answer, kept: Mapping[str, Any]) -> _Ended:
+        taint, files = await self._store.read(_brought, context.execution)
+        outcome = child_end(answer)
+        if outcome.outcome is None:
+            return _Ended("", outcome.error or "The agent failed.", blocked=False, taint=taint, files=files)
+        text = text_of(outcome.outcome)
+        blocked = outcome.outcome.status is WorkStatus.BLOCKED
+        error = None if blocked else replies.error_in(text, kept["agent"])
+        return _Ended(text, error, blocked=blocked, taint=taint, files=files)
+
+    def _text(self, name: str, context: NodeContext, carried: Carried) -> str:
+        return fill(str(self._data.get(name) or ""), context, carried)
+
+
+def _task(data: Mapping[str, Any], context: NodeContext, carried: Carried) -> str:
+    """Its words with the templates replaced, else what came. An approval is no task: then it is the newest text before it (seed 002)."""
+    output = carried.output
+    if is_approval(output):
+        output = newest_text(context.state)
+    prompt = str(data.get("userPrompt") or "")
+    if prompt.strip():
+        return templates.fill(prompt, templates.known_in(context.state, carried.on(carried.source, output)))
+    text = as_text(output)
+    return text if text.strip() else _NO_TASK
+
+
+def is_approval(output: Any) -> bool:
+    """Whether this is what an approval passes on."""
+    return isinstance(output, Mapping) and {"decision", "note", "by", "at"} <= output.keys()
+
+
+def newest_text(state: Mapping[str, Any]) -> str:
+    """Of two of one moment that which was kept later."""
+    kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each.get("output"), str)]
+    newest = max(enumerate(kept), key=lambda each: (each[1].get("at") or 0, each[0]), default=None)
+    return newest[1]["output"] if newest is not None else ""
+
+
+def _team(
+    tx: Transaction, execution: Execution, drawn: Drawn, known: templates.Known
+) -> tuple[Agent, list[dict[str, Any]]]:
+    return worker(tx, execution, drawn.data), subagents_of(tx, execution, drawn.document, drawn.id, known)
+
+
+def _brought(tx: Transaction, execution: Execution) -> tuple[Taint, dict[str, Any]]:
+    """What the children read, and the files that they made."""
+    states = [child.state for child in tx.executions.children_of(execution.id)]
+    return taint_in(*states), with_files(execution.state, [file for state in states for file in files_of(state)])

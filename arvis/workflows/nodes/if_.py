@@ -1,0 +1,34 @@
+"""`if` (seed 002): takes the way of the first condition that holds for the previous output, and passes that on unchanged."""
+
+from __future__ import annotations
+
+from arvis.domain.workflows import LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Node
+from arvis.workflows.conditions import checks
+from arvis.workflows.log import line
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.visiting import carried_of, is_tainted, leave
+
+_FALLBACK = "false"
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    del parts
+
+    async def choose(context: NodeContext) -> Decision:
+        carried = carried_of(context)
+        done = checks(drawn.data.get("conditions") or (), carried.output)
+        lines = [
+            line(drawn.id, LogType.LOGIC_CHECK, f"{_said(each.operator, each.expected, each.holds)}") for each in done
+        ]
+        handle = next((each.handle for each in done if each.holds), _FALLBACK)
+        return leave(context, drawn, carried, carried.output, handle=handle, log=lines, tainted=is_tainted(context))
+
+    return choose
+
+
+def _said(operator: str, expected: str, holds: bool) -> str:
+    wanted = f"“{expected}”" if expected else "nothing, which never holds"
+    verb = "contains" if operator == "contains" else "equals"
+    return f"The output {verb} {wanted}: {'yes' if holds else 'no'}"

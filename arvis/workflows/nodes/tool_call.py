@@ -1,0 +1,206 @@
+"""`tool-call`: one tool, without a model that asks for it; judged, shown to a person, made once and remembered like any other call
+(`agents/tool_node.py`), with the tools of its agent. An agent may look at the arguments before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from arvis.agents import tool_use
+from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.outgoing import with_files
+from arvis.agents.rounds import effect_name
+from arvis.agents.runs import RUN
+from arvis.agents.standing import narrowed
+from arvis.agents.tool_node import APPROVE, REJECT, TOO_LONG, ToolRules
+from arvis.agents.tool_use import CallRunner, Planned
+from arvis.domain.agents import OWN_WORD_TOOLS, Agent
+from arvis.domain.executions import Execution, WaitKind
+from arvis.domain.messages import Address, Principal
+from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.tools import Permit, ToolCall, wire_name
+from arvis.domain.workflows import LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Node, Pause
+from arvis.ports.store import Store, Transaction
+from arvis.ports.tool import Caller
+from arvis.workflows import phases
+from arvis.workflows.carried import Carried
+from arvis.workflows.log import line, write
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.templates import data_of
+from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
+from arvis.workflows.workers import worker
+
+_REVIEW, _ASK = "review", "ask"
+_REVIEWED = """\
+The tool {tool} is about to be called with these arguments:
+{arguments}
+
+{review}
+
+Answer with the arguments that are to be used, as one JSON object and nothing else; or with OK to leave them as they are."""
+_UNKEPT = "its outputs are secrets, which the state of a run must not hold"
+
+
+@dataclass(frozen=True, slots=True)
+class _Who:
+    agent: Agent
+    person: Principal | None
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    return _ToolCall(drawn, parts.store, parts.rules).visit
+
+
+class _ToolCall:
+    def __init__(self, drawn: Drawn, store: Store, rules: ToolRules) -> None:
+        self._drawn = drawn
+        self._store = store
+        self._rules = rules
+
+    async def visit(self, context: NodeContext) -> Decision:
+        carried, kept = carried_of(context), phases.kept(context)
+        review = fill(str(self._drawn.data.get("review") or ""), context, carried)
+        if not kept:
+            arguments = _filled(
+                self._drawn.data.get("arguments") or {}, partial(fill, context=context, carried=carried)
+            )
+            if not review.strip():
+                return await self._use(context, carried, {"arguments": arguments, "read": []}, None)
+            shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+            prompt = _REVIEWED.format(tool=self._drawn.data.get("tool"), arguments=shown, review=review)
+            now = phases.keeping(context, {"phase": _REVIEW, "arguments": arguments, "read": []})
+            return await ask_model(context, self._drawn, carried, prompt, store=self._store, **now)
+        if kept["phase"] == _REVIEW:
+            return await self._reviewed(context, carried, kept)
+        return await self._use(context, carried, kept, self._verdict(context))
+
+    async def _reviewed(self, context: NodeContext, carried: Carried, kept: Mapping[str, Any]) -> Decision:
+        said = await said_by(context, store=self._store)
+        if said.error:
+            error = f"The review failed: {said.error}"
+            return give_up(context, self._drawn, carried, error, kind=LogType.LLM_ERROR, **phases.ended(context))
+        write(context, [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)])
+        changed = data_of(_unfenced(said.text))
+        if not isinstance(changed, dict):
+            changed = kept["arguments"]
+            if said.text.strip(" .!\n").casefold() not in {"ok", "okay"}:
+                warning = "The review is no JSON object: the arguments stay as they are."
+                write(context, [line(self._drawn.id, LogType.WARNING, warning)])
+        return await self._use(context, carried, {"arguments": changed, "read": sorted(said.taint)}, None)
+
+    async def _use(
+        self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
+    ) -> Decision:
+        """Judge the call; ask a person where the policy wants it; make it."""
+        who = await self._store.read(_who, context.execution, self._drawn)
+        taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
+        call = ToolCall(context.visit, wire_name(str(self._drawn.data["tool"])), kept["arguments"])
+        (planned,) = tool_use.wary(await self._plan(context, who.agent, call), taint)
+        if planned.tool is not None and planned.tool.sensitive:
+            planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
+        if verdict is not None and kept.get("hash") == fingerprint(call, planned.name):
+            planned = tool_use.decided(planned, verdict)
+        known = context.known(effect_name(0, call)) is not None
+        if planned.permit is Permit.ASK and planned.tool is not None and not known:
+            if (text := _question(planned, who, context.execution)) is not None:
+                return self._ask(context, text, {**kept, "hash": fingerprint(call, planned.name)})
+            planned = planned.refused(TOO_LONG)
+        return await self._make(context, carried, planned, who, taint)
+
+    async def _plan(self, context: NodeContext, agent: Agent, call: ToolCall) -> list[Planned]:
+        allowed = context.state.get(RUN, {}).get("tools")
+        offer = await self._rules.registry.offer(agent.tools if allowed is None else narrowed(agent.tools, allowed))
+        return tool_use.plan([call], [], offer, self._rules.permit)
+
+    def _ask(self, context: NodeContext, text: str, kept: Mapping[str, Any]) -> Decision:
+        write(context, [line(self._drawn.id, LogType.WAIT_INPUT, text)])
+        until = context.now() + self._rules.approval_ms
+        changes = phases.keeping(context, {**kept, "phase": _ASK})
+        return Pause(WaitKind.APPROVAL, text, until=until, choices=(APPROVE, REJECT), **changes)
+
+    def _verdict(self, context: NodeContext) -> Mapping[str, Any] | None:
+        if context.answer is None:
+            return None
+        verdict = verdict_of(context.answer, choices=(APPROVE, REJECT), on_expiry=self._rules.on_expiry)
+        said = " ".join(
+            filter(None, [verdict["decision"], f"by {context.answer.by}", verdict.get("note") or verdict.get("text")])
+        )
+        write(context, [line(self._drawn.id, LogType.INPUT_RECEIVED, said)])
+        return verdict
+
+    async def _make(
+        self, context: NodeContext, carried: Carried, planned: Planned, who: _Who, taint: Taint
+    ) -> Decision:
+        runner = CallRunner(
+            context=context,
+            caller=self._caller(context, who, taint),
+            seal=self._rules.secrets.seal,
+            timeout=self._rules.seconds,
+        )
+        (output,) = await runner.run([planned])
+        asked = [line(self._drawn.id, LogType.TOOL_CALL, {"tool": planned.name, "arguments": dict(planned.arguments)})]
+        if output.failed:
+            return give_up(context, self._drawn, carried, output.content, log=asked, **phases.ended(context))
+        read = CLEAN if planned.name in OWN_WORD_TOOLS else frozenset({Label.TOOLS})
+        return leave(
+            context,
+            self._drawn,
+            carried,
+            output.content,
+            log=[*asked, line(self._drawn.id, LogType.TOOL_RESULT, output.content)],
+            taint=read | taint,
+            **phases.ended(context),
+            **with_files(context.state, output.files),
+        )
+
+    def _caller(self, context: NodeContext, who: _Who, taint: Taint) -> Caller:
+        conversation = str(context.state["conversation"])
+        return Caller(
+            agent=who.agent,
+            principal_id=context.execution.principal_id,
+            conversation_id=conversation,
+            execution_id=context.execution.id,
+            address=Address.from_json(context.state["address"]),
+            call_id=context.visit,
+            workspace=self._rules.sessions / conversation / "workspace",
+            timezone=who.agent.timezone or self._rules.timezone,
+            taint=taint,
+        )
+
+
+def _filled(value: Any, put: Any) -> Any:
+    """Templates in all texts, however deep."""
+    match value:
+        case str():
+            return put(value)
+        case Mapping():
+            return {name: _filled(each, put) for name, each in value.items()}
+        case list():
+            return [_filled(each, put) for each in value]
+    return value
+
+
+def _unfenced(text: str) -> str:
+    """What stands in the first block of code, else all of it."""
+    _, fence, rest = text.partition("```")
+    inner, end, _ = rest.partition("```")
+    return inner.removeprefix("json").strip() if fence and end else text
+
+
+def _question(planned: Planned, who: _Who, execution: Execution) -> str | None:
+    return question(
+        planned.call,
+        tool=planned.name,
+        agent=who.agent.name,
+        asker=who.person.name if who.person is not None else "a workflow",
+        user_id=execution.principal_id or "nobody",
+    )
+
+
+def _who(tx: Transaction, execution: Execution, drawn: Drawn) -> _Who:
+    return _Who(worker(tx, execution, drawn.data), tx.principals.get(execution.principal_id or ""))

@@ -1,0 +1,52 @@
+"""`transfer`: this run ends, and those that called it with it; another workflow goes on with its output, in the same place and for the
+same person. It is a run of its own with a log of its own: what is drawn there has nothing to do with what is drawn here. A turn is
+answered by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arvis.agents.outcome import WorkOutcome, WorkStatus
+from arvis.agents.workflow_ends import STARTER
+from arvis.domain.errors import ExecutionError
+from arvis.domain.runs import RunResult
+from arvis.domain.taint import CLEAN, Taint
+from arvis.domain.workflows import SYSTEM, LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, End, Node
+from arvis.workflows.calling import MOST_TRANSFERS, TRANSFERS, target, transfer
+from arvis.workflows.log import announce_state, line, write
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.visiting import carried_of, taint_of
+
+_STATUS = "transferred"
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    async def visit(context: NodeContext) -> Decision:
+        carried = carried_of(context)
+        return await hand_over(context, drawn, parts, str(drawn.data.get("workflow") or ""), carried.output)
+
+    return visit
+
+
+async def hand_over(
+    context: NodeContext, drawn: Drawn, parts: NodeParts, name: str, output: Any, *, read: Taint = CLEAN
+) -> Decision:
+    """The outermost run begins the other one; one below it only says so to whoever called it."""
+    if int(context.state.get(TRANSFERS) or 0) >= MOST_TRANSFERS:
+        raise ExecutionError(
+            f"It was transferred {MOST_TRANSFERS} times already", fix="take one of the transfers out of the circle"
+        )
+    to = await parts.store.read(target, context.execution, name)
+    taint = taint_of(context.state) | read
+    changes: dict[str, Any] = {"taint": sorted(taint)}
+    if context.execution.parent_wait is None:
+        context.record(transfer, context.execution, to, output, taint=taint, now=context.now())
+        changes[STARTER] = None
+    said = f"It goes on in the workflow {to.workflow.slug}."
+    write(context, [line(drawn.id, LogType.TRANSFER, said), line(SYSTEM, LogType.RUN_END, _STATUS)])
+    announce_state(context)
+    result = RunResult("", "", "", "").to_json() | {"outcome": WorkOutcome(WorkStatus.DONE).to_json()}
+    gone = {"workflow": to.workflow.id, "input": output}
+    return End({**result, "output": output, _STATUS: gone}, **changes)

@@ -1,0 +1,20 @@
+"""A kind that nobody knows (seed 002): a warning, no output, and the flow goes on."""
+
+from __future__ import annotations
+
+from arvis.domain.workflows import LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Node
+from arvis.workflows.log import line
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.visiting import carried_of, leave
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    del parts
+
+    async def skip(context: NodeContext) -> Decision:
+        lines = [line(drawn.id, LogType.WARNING, f"Nobody knows nodes of the kind “{drawn.kind.name}”: it is skipped.")]
+        return leave(context, drawn, carried_of(context), None, log=lines)
+
+    return skip

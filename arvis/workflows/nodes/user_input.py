@@ -1,0 +1,39 @@
+"""`user-input`: what the person says next in the chat of the run is the output; anybody who may answers for them elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from arvis.domain.executions import WaitKind
+from arvis.domain.taint import CLEAN, Label
+from arvis.domain.workflows import LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Decision, Node, Pause
+from arvis.workflows.log import line, write
+from arvis.workflows.nodes.approval import MINUTE_MS, name_of_person
+from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.visiting import carried_of, fill, give_up, leave
+
+_QUESTION = "What do you say?"
+
+
+def make(drawn: Drawn, parts: NodeParts) -> Node:
+    async def visit(context: NodeContext) -> Decision:
+        carried = carried_of(context)
+        if context.answer is None:
+            prompt = fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)
+            write(context, [line(drawn.id, LogType.WAIT_INPUT, prompt)])
+            minutes = drawn.data.get("deadlineMinutes")
+            until = context.now() + int(float(minutes) * MINUTE_MS) if minutes else None
+            return Pause(WaitKind.USER, prompt, until=until)
+        if context.answer.expired:
+            return give_up(context, drawn, carried, "Nobody answered in time.")
+        value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
+        text = str(value.get("text") or value.get("note") or value.get("decision") or "")
+        who = await parts.store.read(name_of_person, context.answer.by)
+        # Whoever answers in the person's place does not speak with the person's rights.
+        taint = CLEAN if context.answer.by == context.execution.principal_id else frozenset({Label.PEOPLE})
+        log = [line(drawn.id, LogType.INPUT_RECEIVED, f"{who}: {text}")]
+        return leave(context, drawn, carried, text, log=log, taint=taint)
+
+    return visit

@@ -1,0 +1,56 @@
+"""What the nodes of drawn graphs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arvis.agents.tool_node import ToolRules
+from arvis.ports.store import Store
+from arvis.workflows.kinds import Kind
+
+#: What the engine calls the nodes that every drawn graph has, and the gate before the last of them.
+BEGIN, FINISH, LAST = "begin", "finish", "last"
+#: What begins the names of drawn nodes in the engine, so that none of them can be taken for a node or an edge of ours.
+_DRAWN = "node:"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeParts:
+    """`zone` is the daemon's; `rules` say how tools may be used."""
+
+    store: Store
+    rules: ToolRules
+    zone: str
+    new_id: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A node as it is drawn. `label` is what people and templates call it; `ways` are the connections that lead on from it (without those
+    to subagents), `document` the whole canonical document, `subagents` the ids of the agents that are its tools."""
+
+    id: str
+    kind: Kind
+    label: str
+    data: Mapping[str, Any]
+    ways: tuple[Mapping[str, Any], ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    subagents: Sequence[str] = ()
+
+
+def name_of(node_id: str) -> str:
+    """What the engine calls a drawn node, and the positions at it."""
+    return f"{_DRAWN}{node_id}"
+
+
+def drawn_id(name: str) -> str | None:
+    """The id of the drawn node that the engine calls so; None where it is none."""
+    return name.removeprefix(_DRAWN) if name.startswith(_DRAWN) else None
+
+
+def label_of(node: Mapping[str, Any]) -> str:
+    """What a node of a document is called: its label, else the name of its agent, else its id."""
+    data = node.get("data") or {}
+    return str(node.get("label") or data.get("agentName") or node["id"])

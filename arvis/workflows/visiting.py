@@ -1,0 +1,175 @@
+"""One visit of a drawn node: what it goes by, how it leaves, how it gives up, and how it asks a model.
+
+Every output is kept in the execution's state under `out:` and the id of its node, for templates and for the end of the run; a branch
+writes keys of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arvis.agents.outcome import WorkOutcome, child_end
+from arvis.agents.runs import Errand, child_state
+from arvis.agents.subagents import words_of
+from arvis.domain.errors import ExecutionError
+from arvis.domain.executions import Execution
+from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.domain.workflows import SYSTEM, LogType
+from arvis.graph.context import NodeContext
+from arvis.graph.decisions import Call, Decision, Fail, Goto
+from arvis.ports.store import Store, Transaction
+from arvis.workflows import log as run_log
+from arvis.workflows import regions, templates
+from arvis.workflows.bounds import bounded
+from arvis.workflows.carried import OUTPUT, Carried, proceed
+from arvis.workflows.log import Line, line
+from arvis.workflows.parts import Drawn
+from arvis.workflows.workers import worker
+
+#: The state of the whole run that its branches add to: the labels of what was read, by node.
+_TAINT = "taint"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a model answered: its words, or why there are none. `taint` is what it read."""
+
+    text: str
+    error: str = ""
+    taint: Taint = CLEAN
+
+
+def carried_of(context: NodeContext) -> Carried:
+    """What came along the connection."""
+    return Carried.from_json(context.value)
+
+
+def fill(text: str, context: NodeContext, carried: Carried) -> str:
+    """The text with its templates replaced by what the run knows."""
+    return templates.fill(text, templates.known_in(context.state, carried))
+
+
+def taint_of(state: Mapping[str, Any]) -> Taint:
+    """What the run has read so far: what it began with, and what its nodes kept of theirs. (Two branches that end at once may each
+    miss what the other adds to the state's own key; none misses what a node kept.)"""
+    kept = [each for name, each in state.items() if name.startswith(OUTPUT) and isinstance(each, dict)]
+    return taint_in(state, *kept)
+
+
+def is_tainted(context: NodeContext) -> bool:
+    """Whether what is decided now is decided upon words that nobody vouches for."""
+    return bool(taint_of(context.state))
+
+
+def leave(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    output: Any,
+    *,
+    handle: str | None = None,
+    log: Sequence[Line] = (),
+    tainted: bool = False,
+    taint: Taint = CLEAN,
+    thread: str | None = None,
+    **changes: Any,
+) -> Decision:
+    """Go on with this output, by this way out. `log` are lines (`log.line`) of the node; `tainted` marks a decision that was made upon
+    tainted words, `taint` is what this node's children read, `thread` the talk that the output comes from."""
+    output = bounded(output, context.state, drawn.id)
+    run_log.write(context, [*log, line(drawn.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
+    known = taint_of(context.state) | taint
+    kept: dict[str, Any] = {"output": output, "label": drawn.label, "at": context.now(), "handle": handle}
+    kept |= {"tainted": True} if tainted else {}
+    kept |= {_TAINT: sorted(taint)} if taint else {}
+    kept |= {"threadId": thread} if thread else {}
+    moved = _counted(carried, drawn).on(drawn.id, output, handle)
+    return proceed(moved, **{OUTPUT + drawn.id: kept, _TAINT: sorted(known), **changes})
+
+
+def give_up(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    error: str,
+    *,
+    log: Sequence[Line] = (),
+    kind: LogType = LogType.ERROR,
+    taint: Taint = CLEAN,
+    **changes: Any,
+) -> Decision:
+    """This branch has failed, and the run with it; but inside a `parallel` that has a merge, the merge hears of it. `log` are lines
+    that stand before the error, which is of this `kind`; `taint` is what this node's children read."""
+    merge = regions.merge_behind(drawn.document, drawn.id, carried.regions)
+    kept = {"output": None, "label": drawn.label, "at": context.now(), "failed": error, _TAINT: sorted(taint)}
+    changes = {OUTPUT + drawn.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
+    lines = [*log, line(drawn.id, kind, error)]
+    if merge is None:
+        run_log.write(context, [*lines, line(SYSTEM, LogType.RUN_END, "failed")])
+        run_log.announce_state(context)
+        return Fail(f"{drawn.label}: {error}", **changes)
+    run_log.write(context, [*lines, line(drawn.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
+    failed = replace(_counted(carried, drawn).on(drawn.id, None), failed=f"{drawn.label}: {error}")
+    return Goto(merge.gate, failed.to_json(), **changes)
+
+
+async def ask_model(
+    context: NodeContext,
+    drawn: Drawn,
+    carried: Carried,
+    prompt: str,
+    *,
+    store: Store,
+    instructions: str = "",
+    **changes: Any,
+) -> Call:
+    """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
+    `said_by`. Raises `ExecutionError` where its agent is gone."""
+    del carried
+    errand = Errand(
+        prompt=prompt, instructions=instructions, completion="implicit", tools=(), taint=taint_of(context.state)
+    )
+    agent_id = await agent_for(context, drawn, store=store)
+    return Call("agent", child_state(context.state, errand, agent_id=agent_id), **changes)
+
+
+async def said_by(context: NodeContext, *, store: Store) -> Said:
+    """What the child answered whose end this visit is about. Raises `ExecutionError` on the first look, which is about none."""
+    if context.answer is None:
+        raise ExecutionError("Nobody was asked")
+    end = child_end(context.answer)
+    taint = await children_taint(context, store=store)
+    if end.outcome is None:
+        return Said("", end.error, taint)
+    return Said(text_of(end.outcome), taint=taint)
+
+
+def text_of(outcome: WorkOutcome) -> str:
+    """What an agent's work gives to the next node; of one that is stuck, what it needs (behaviour.md 2.7)."""
+    return words_of(outcome)
+
+
+async def agent_for(context: NodeContext, drawn: Drawn, *, store: Store) -> str:
+    """The id of the agent that a node names by its id or slug; else of the run's. Raises `ExecutionError` where there is none, or
+    it is out of reach for whom the run works for."""
+    return (await store.read(worker, context.execution, drawn.data)).id
+
+
+async def children_taint(context: NodeContext, *, store: Store) -> Taint:
+    """What the children of this execution read; their words are another agent's anyway."""
+    return await store.read(_children_taint, context.execution)
+
+
+def _children_taint(tx: Transaction, execution: Execution) -> Taint:
+    return taint_in(*(child.state for child in tx.executions.children_of(execution.id)))
+
+
+def _counted(carried: Carried, drawn: Drawn) -> Carried:
+    """One visit more of this node, on this way."""
+    return replace(carried, visits={**carried.visits, drawn.id: carried.visits.get(drawn.id, 0) + 1})
+
+
+def _end_note(handle: str | None, *, tainted: bool) -> str:
+    return " ".join(filter(None, [handle or "", "(tainted)" if tainted else ""]))

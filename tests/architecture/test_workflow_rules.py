@@ -1,0 +1,14 @@
+"""What the editor knows of kinds of nodes and of rules is what `arvis/workflows/` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.workflow_rules import current
+
+
+@pytest.mark.parametrize("file", current(), ids=lambda file: file.name)
+def test_the_editor_knows_the_rules_as_they_are(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == current()[file], "run: python -m tests.fixtures.workflow_rules"

@@ -1,0 +1,268 @@
+"""The editor of workflows: drawn by mouse and by keyboard alone, checked, taken back, kept, saved and run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.daemon import Daemon
+
+_numbers = count(1)
+Document = dict[str, Any]
+
+
+def drawing(*nodes: Document, connections: list[tuple[str, str, str]] | None = None) -> Document:
+    """A document of these nodes; a connection is its source, its way out and its target."""
+    lines = [
+        {"id": f"c{at}", "source": source, "sourceHandle": way, "target": target, "targetHandle": ""}
+        for at, (source, way, target) in enumerate(connections or [], 1)
+    ]
+    return {"schema": 1, "settings": {}, "nodes": list(nodes), "connections": lines}
+
+
+def node(name: str, kind: str, at: int, **data: object) -> Document:
+    return {"id": name, "type": kind, "x": 320 * at, "y": 0, "data": data}
+
+
+async def kept(daemon: Daemon, document: Document) -> Document:
+    """The workflow as the API has it, under a name of its own; a document with errors becomes a draft."""
+    name = f"Drawn {next(_numbers)}"
+    body = {"name": name, "document": document, "draft": True}
+    made: Document = await daemon.api("POST", "/api/workflows", body, status=201)
+    return made
+
+
+async def saved(daemon: Daemon, workflow: str) -> Document:
+    found: Document = await daemon.api("GET", f"/api/workflows/{workflow}")
+    return found
+
+
+def ways(document: Document) -> set[tuple[str, str, str]]:
+    return {(one["source"], one["sourceHandle"], one["target"]) for one in document["connections"]}
+
+
+def step(page: Page, name: str) -> Locator:
+    """A node of the drawing by its id."""
+    return page.locator(f'.react-flow__node[data-id="{name}"]')
+
+
+def handle(page: Page, name: str, way: str) -> Locator:
+    return step(page, name).locator(f'.react-flow__handle[data-handleid="{way}"]')
+
+
+async def drag(page: Page, source: Locator, target: Locator) -> None:
+    """With the mouse, as people do: not in one jump."""
+    start, end = await source.bounding_box(), await target.bounding_box()
+    assert start is not None
+    assert end is not None
+    await page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    await page.mouse.down()
+    await page.mouse.move(end["x"] + end["width"] / 2, end["y"] + end["height"] / 2, steps=8)
+    await page.mouse.up()
+
+
+async def enter(button: Locator) -> None:
+    """What is still busy would not hear the key."""
+    await expect(button).to_be_enabled()
+    await button.press("Enter")
+
+
+async def run_and_approve(
+    page: Page, daemon: Daemon, workflow: str, press: Callable[[Locator], Awaitable[None]]
+) -> None:
+    """Begin a run in the editor, say yes where it is shown, and see what came of it."""
+    await press(page.get_by_role("button", name="Run", exact=True))
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Input").fill("Tell the team.")
+    await press(dialog.get_by_role("button", name="Run", exact=True))
+    await page.wait_for_url(f"**/workflows/{workflow}/runs/*")
+    await press(page.get_by_role("button", name="Approve").first)
+    await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    found = await daemon.api("GET", f"/api/runs/{page.url.rsplit('/', 1)[1]}")
+    assert found["status"] == "completed"
+    assert found["nodes"]["agent-1"]["state"] == "done"
+
+
+async def test_a_workflow_with_an_approval_is_drawn_by_mouse_run_approved_and_its_result_seen(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    await dashboard.goto("/workflows/new")
+    await dashboard.get_by_label("Name", exact=True).fill("Announce")
+    palette = dashboard.get_by_role("navigation", name="Steps")
+    await expect(step(dashboard, "start-1")).to_be_visible()
+    await dashboard.get_by_role("button", name="Zoom out by 10 %").click()
+    canvas = dashboard.get_by_role("region", name="Drawing of Announce")
+    approval = palette.get_by_role("button", name="Add: Approval")
+    await approval.drag_to(canvas, target_position={"x": 80, "y": 420})
+    await expect(step(dashboard, "approval-1")).to_be_visible()
+    await dashboard.get_by_label("Question", exact=True).fill("Shall everybody know?")
+    agent = palette.get_by_role("button", name="Add: Agent")
+    await agent.drag_to(canvas, target_position={"x": 330, "y": 60})
+    await expect(step(dashboard, "agent-1")).to_be_visible()
+    await drag(dashboard, handle(dashboard, "start-1", "out:"), handle(dashboard, "approval-1", "in:"))
+    await drag(dashboard, handle(dashboard, "approval-1", "out:approve"), handle(dashboard, "agent-1", "in:"))
+    await expect(dashboard.locator(".react-flow__edge")).to_have_count(2)
+    await expect(dashboard.get_by_text("Ready to run")).to_be_visible()
+    await dashboard.get_by_role("button", name="Save", exact=True).click()
+    await dashboard.wait_for_url("**/edit")
+    workflow = dashboard.url.split("/")[-2]
+    made = await saved(daemon, workflow)
+    assert made["name"] == "Announce"
+    assert ways(made["document"]) == {("start-1", "", "approval-1"), ("approval-1", "approve", "agent-1")}
+    await run_and_approve(dashboard, daemon, workflow, lambda button: button.click())
+
+
+async def test_the_same_by_keyboard_alone(dashboard: Page, daemon: Daemon) -> None:
+    await dashboard.goto("/workflows/new")
+    keys = dashboard.keyboard
+    await expect(step(dashboard, "start-1")).to_be_visible()
+    for name in ("approval", "agent"):
+        await keys.press("n")
+        await keys.type(name)
+        await keys.press("Enter")
+        await expect(step(dashboard, f"{name}-1")).to_be_focused()
+    before = await step(dashboard, "agent-1").bounding_box()
+    await keys.press("Shift+ArrowDown")
+    await expect(dashboard.get_by_role("status").filter(has_text="Agent moved to")).to_be_attached()
+    assert before != await step(dashboard, "agent-1").bounding_box()
+    await step(dashboard, "start-1").focus()
+    await keys.press("c")
+    await dashboard.get_by_role("combobox", name="Goes on to").select_option(label="Approval")
+    await keys.press("Tab")
+    await keys.press("Enter")
+    await expect(step(dashboard, "start-1")).to_be_focused()
+    await keys.press("Tab")
+    await expect(step(dashboard, "approval-1")).to_be_focused()
+    await keys.press("c")
+    await expect(dashboard.get_by_label("Way out")).to_have_value("approve")
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Connect").press("Enter")
+    await expect(step(dashboard, "approval-1")).to_be_focused()
+    await keys.press("Enter")
+    await expect(dashboard.get_by_role("complementary", name="Approval").get_by_label("Name")).to_be_focused()
+    await keys.press("Escape")
+    await expect(step(dashboard, "approval-1")).to_be_focused()
+    await keys.press("Control+s")
+    await dashboard.wait_for_url("**/edit")
+    workflow = dashboard.url.split("/")[-2]
+    drawn = ways((await saved(daemon, workflow))["document"])
+    assert drawn == {("start-1", "", "approval-1"), ("approval-1", "approve", "agent-1")}
+    await run_and_approve(dashboard, daemon, workflow, enter)
+
+
+async def test_a_problem_is_shown_at_its_step_and_in_the_list_and_keeps_from_running_not_from_saving(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "tool-call", 1), connections=[("a", "", "b")]))
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await expect(step(dashboard, "b")).to_have_attribute("aria-label", "Tool, Tool, Choose a tool, 1 problem")
+    await dashboard.get_by_role("button", name="Run", exact=True).press("Enter")
+    problem = dashboard.get_by_role("complementary", name="Problems").get_by_role("button", name="Tool is missing")
+    await problem.click()
+    field = dashboard.get_by_role("combobox", name="Tool", exact=True)
+    await expect(field).to_be_focused()
+    await expect(field).to_have_attribute("aria-invalid", "true")
+    await dashboard.get_by_role("textbox", name="Name", exact=True).fill("Reckon")
+    await dashboard.get_by_role("button", name="Save as draft").click()
+    await expect(dashboard.get_by_text("Saved as a draft")).to_be_visible()
+    draft = await saved(daemon, made["id"])
+    assert (draft["problemCount"], draft["runnable"]) == (1, None)
+    await field.select_option("calculate")
+    await expect(dashboard.get_by_text("Ready to run")).to_be_visible()
+    await dashboard.get_by_role("button", name="Save", exact=True).click()
+    await expect(dashboard.get_by_text("Saved.", exact=True)).to_be_visible()
+    mended = await saved(daemon, made["id"])
+    assert mended["runnable"] == mended["version"]
+
+
+async def test_steps_are_taken_back_and_done_again(dashboard: Page, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    nodes = dashboard.locator(".react-flow__node")
+    await step(dashboard, "b").click()
+    await dashboard.keyboard.press("Control+d")
+    await expect(nodes).to_have_count(3)
+    await step(dashboard, "b").focus()
+    await dashboard.keyboard.press("Delete")
+    await expect(nodes).to_have_count(2)
+    await expect(dashboard.locator(".react-flow__edge")).to_have_count(0)
+    for left in (3, 2):
+        await dashboard.keyboard.press("Control+z")
+        await expect(nodes).to_have_count(left)
+    await expect(dashboard.locator(".react-flow__edge")).to_have_count(1)
+    await expect(dashboard.get_by_role("button", name="Undo")).to_be_disabled()
+    await dashboard.keyboard.press("Control+Shift+z")
+    await expect(nodes).to_have_count(3)
+
+
+async def test_connections_stay_with_their_rows(dashboard: Page, daemon: Daemon) -> None:
+    rows = [{"operator": "equal", "value": value} for value in ("one", "two", "three")]
+    targets = [node(name, "response", 2) for name in ("x", "y", "z")]
+    lines = [("a", "", "i"), ("i", "condition-0", "x"), ("i", "condition-1", "y"), ("i", "condition-2", "z")]
+    made = await kept(
+        daemon, drawing(node("a", "start", 0), node("i", "if", 1, conditions=rows), *targets, connections=lines)
+    )
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await step(dashboard, "i").click(position={"x": 60, "y": 20})
+    await dashboard.get_by_role("button", name="Move row 3 up").click()
+    await dashboard.get_by_role("button", name="Remove row 1").click()
+    await expect(dashboard.locator(".react-flow__edge")).to_have_count(3)
+    await dashboard.get_by_role("button", name="Save", exact=True).click()
+    await expect(dashboard.get_by_text("Saved.", exact=True)).to_be_visible()
+    document = (await saved(daemon, made["id"]))["document"]
+    assert ways(document) == {("a", "", "i"), ("i", "condition-0", "z"), ("i", "condition-1", "y")}
+    changed = next(one for one in document["nodes"] if one["id"] == "i")
+    assert [row["value"] for row in changed["data"]["conditions"]] == ["three", "two"]
+
+
+async def test_a_heap_of_steps_is_arranged(dashboard: Page, daemon: Daemon) -> None:
+    heap = [node("a", "start", 0), node("b", "approval", 0), node("c", "response", 0), node("d", "response", 0)]
+    lines = [("a", "", "b"), ("b", "approve", "c"), ("b", "reject", "d"), ("c", "", "b")]
+    made = await kept(daemon, drawing(*heap, connections=lines))
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await dashboard.get_by_role("button", name="Arrange").click()
+    await dashboard.keyboard.press("Control+s")
+    await expect(dashboard.get_by_text("Saved.", exact=True)).to_be_visible()
+    at = {one["id"]: (one["x"], one["y"]) for one in (await saved(daemon, made["id"]))["document"]["nodes"]}
+    assert at["a"][0] < at["b"][0] < at["c"][0] == at["d"][0]
+    assert at["c"][1] != at["d"][1]
+
+
+async def test_changes_that_were_not_saved_are_offered_again(dashboard: Page, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
+    address = f"/workflows/{made['id']}/edit"
+    await dashboard.goto(address)
+    await dashboard.get_by_role("button", name="Add: Wait").click()
+    await expect(step(dashboard, "wait-1")).to_be_visible()
+    await dashboard.get_by_role("link", name="Queue").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await expect(dashboard).to_have_url(address)
+    await dashboard.get_by_role("link", name="Queue").click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    await expect(dashboard).to_have_url("/queue")
+    await dashboard.goto(address)
+    await expect(step(dashboard, "a")).to_be_visible()
+    await expect(step(dashboard, "wait-1")).to_have_count(0)
+    await dashboard.get_by_role("button", name="Take them").click()
+    await expect(step(dashboard, "wait-1")).to_be_visible()
+    await dashboard.keyboard.press("Control+z")
+    await expect(step(dashboard, "wait-1")).to_have_count(0)
+
+
+async def test_what_somebody_else_saved_meanwhile_is_not_written_over(dashboard: Page, daemon: Daemon) -> None:
+    document = drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")])
+    made = await kept(daemon, document)
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await dashboard.get_by_label("Description").fill("Mine.")
+    changed = {**document, "nodes": [document["nodes"][0], {**document["nodes"][1], "label": "Theirs"}]}
+    await daemon.api("PATCH", f"/api/workflows/{made['id']}", {"document": changed, "version": made["version"]})
+    await dashboard.get_by_role("button", name="Save", exact=True).click()
+    dialog = dashboard.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Somebody else saved")
+    await dialog.get_by_role("button", name="Save mine as a copy").click()
+    await expect(dashboard.get_by_role("heading", name=f"{made['name']} (copy)")).to_be_visible()
+    assert (await saved(daemon, made["id"]))["document"]["nodes"][1]["label"] == "Theirs"
+    copy = await saved(daemon, dashboard.url.split("/")[-2])
+    assert (copy["description"], copy["id"] != made["id"]) == ("Mine.", True)

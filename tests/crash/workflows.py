@@ -1,0 +1,243 @@
+"""`python -m tests.crash.workflows --runs 50 --kills 200`: runs of a workflow, while their daemon is killed again and again.
+
+People begin runs (each with a key, so that a request may be sent again) and say yes where one asks; the daemon dies at random
+moments. At the end every run must have come to its end, once: no run lost or doubled, and no visit of an agent node that was
+made twice to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import secrets
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aiohttp
+
+from arvis.testing.openai_server import openai_server
+from tests.crash.campaign import ARVIS, CHECKOUT
+from tests.crash.daemon import Daemon, free_port, write_config
+from tests.crash.variants.build import copied
+from tests.crash.workflow_scene import LAST, SLUG, VISITS, Model, document
+
+API_KEY = "crash-key"
+#: How long (seconds) a model call takes: two answers of a run overlap, and a kill meets some of them.
+THINKING = (0.02, 0.15)
+#: A kill falls so many seconds after the daemon is ready.
+WINDOW = (0.1, 1.2)
+#: After the last kill everything must be over in this time (seconds).
+PATIENCE = 120.0
+
+
+@dataclass(slots=True)
+class Report:
+    """What was seen; `faults` is empty when nothing went wrong. `repeated` counts model calls that were made again because their
+    daemon died before it could keep the answer."""
+
+    seed: str
+    kills: int = 0
+    runs: int = 0
+    repeated: int = 0
+    seconds: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        found = "\n".join(self.faults) if self.faults else "clean"
+        return (
+            f"seed {self.seed}: {self.kills} kills, {self.runs} runs, {self.repeated} model calls made again, "
+            f"{self.seconds:.0f} s: {found}"
+        )
+
+
+class Campaign:
+    """One daemon, its runs and its deaths. `kills` are spread over the time in which runs are begun and worked on."""
+
+    def __init__(self, *, seed: str, runs: int, kills: int, folder: Path, code: Path) -> None:
+        self._rng = Random(seed)
+        self._runs = runs
+        self._kills = kills
+        self._folder = folder
+        self._code = code
+        self._base = f"http://127.0.0.1:{free_port()}"
+        self._begun: dict[str, str] = {}
+        self.report = Report(seed)
+
+    async def play(self) -> Report:
+        started = time.monotonic()
+        model = Model(rng=self._rng, delay=THINKING)
+        async with openai_server(default=model) as server:
+            config = self._folder / "config.yaml"
+            port = int(self._base.rpartition(":")[2])
+            write_config(config, port=port, api_key=API_KEY, model_url=server.base_url, database=None)
+            daemon = Daemon(command=ARVIS, code=self._code, folder=self._folder, config=config)
+            try:
+                await self._perform(daemon)
+                self._judge()
+                # Errors of a dying process are its own affair only where it says so: none is expected here.
+                self.report.faults += [f"log: {line}" for line in daemon.complaints()]
+            finally:
+                await daemon.close()
+        self.report.repeated = model.finished.total() - self.report.runs * (sum(VISITS.values()) + 1)
+        self.report.seconds = time.monotonic() - started
+        return self.report
+
+    async def _perform(self, daemon: Daemon) -> None:
+        await daemon.start()
+        await daemon.ready()
+        headers = {"Authorization": f"Bearer {API_KEY}"}
+        async with aiohttp.ClientSession(self._base, headers=headers) as http:
+            await self._insist(http, "POST", "/api/workflows", {"name": SLUG, "slug": SLUG, "document": document()})
+            people = [asyncio.create_task(self._begin_runs(http)), asyncio.create_task(self._say_yes(http))]
+            try:
+                for _ in range(self._kills):
+                    await self._kill(daemon)
+                await asyncio.wait_for(self._until_over(http, people[0]), PATIENCE)
+            except TimeoutError:
+                self.report.faults.append(f"Not over {PATIENCE:.0f} s after the last kill")
+            finally:
+                for person in people:
+                    person.cancel()
+                await asyncio.gather(*people, return_exceptions=True)
+        await daemon.stop()
+
+    async def _kill(self, daemon: Daemon) -> None:
+        await asyncio.sleep(self._rng.uniform(*WINDOW))
+        daemon.kill()
+        await daemon.dead()
+        self.report.kills += 1
+        await daemon.start()
+        await daemon.ready()
+
+    async def _begin_runs(self, http: aiohttp.ClientSession) -> None:
+        """Spread over the deaths, so that each meets some of them at every node."""
+        for number in range(self._runs):
+            body = {"input": f"run {number:03}"}
+            run = await self._insist(http, "POST", f"/api/workflows/{SLUG}/runs", body, key=f"run-{number}")
+            self._begun[run["id"]] = body["input"]
+            self.report.runs += 1
+            await asyncio.sleep(self._rng.uniform(0, 2 * 1.8 * self._kills / self._runs))
+
+    async def _say_yes(self, http: aiohttp.ClientSession) -> None:
+        while True:
+            waits = await self._insist(http, "GET", "/api/waits?limit=100")
+            for wait in waits["items"]:
+                with suppress(aiohttp.ClientResponseError):
+                    await self._insist(http, "POST", f"/api/waits/{wait['id']}/answer", {"decision": "approve"})
+            await asyncio.sleep(0.2)
+
+    async def _until_over(self, http: aiohttp.ClientSession, beginning: asyncio.Task[None]) -> None:
+        await beginning
+        for run_id in self._begun:
+            async for over in self._states(http, run_id):
+                if over:
+                    break
+
+    async def _states(self, http: aiohttp.ClientSession, run_id: str) -> AsyncIterator[bool]:
+        """Whether it is over, again and again."""
+        while True:
+            run = await self._insist(http, "GET", f"/api/runs/{run_id}")
+            yield run["status"] in {"completed", "failed", "cancelled"}
+            await asyncio.sleep(0.1)
+
+    async def _insist(
+        self, http: aiohttp.ClientSession, method: str, path: str, body: Any = None, *, key: str | None = None
+    ) -> Any:
+        """Send it again until the daemon lives long enough to answer; what it refuses is raised (409: it was done before)."""
+        headers = {"Idempotency-Key": key} if key is not None else {}
+        while True:
+            try:
+                async with http.request(method, path, json=body, headers=headers) as answer:
+                    if answer.status < 500 and not (answer.status == 409 and key is not None):
+                        answer.raise_for_status()
+                        return await answer.json()
+            except aiohttp.ClientResponseError:
+                raise
+            except (aiohttp.ClientError, ConnectionError, TimeoutError):
+                """It died; the next life answers."""
+            await asyncio.sleep(0.05)
+
+    # -- the judgement -------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        with closing(sqlite3.connect(f"file:{self._folder / 'data' / 'arvis.db'}?mode=ro", uri=True)) as rows:
+            rows.row_factory = sqlite3.Row
+            self.report.faults += [*self._of_runs(rows), *self._of_logs(rows), *_of_children(rows)]
+
+    def _of_runs(self, rows: sqlite3.Connection) -> Iterator[str]:
+        known = {
+            row["id"]: row
+            for row in rows.execute(
+                "SELECT executions.id, status, error, result FROM workflow_runs JOIN executions ON executions.id = execution_id"
+            )
+        }
+        yield from (f"{run}: nobody began it" for run in known.keys() - self._begun.keys())
+        for run_id, said in self._begun.items():
+            if (row := known.get(run_id)) is None:
+                yield f"{run_id}: lost"
+            elif row["status"] != "done":
+                yield f"{run_id}: {row['status']}: {row['error']}"
+            elif LAST.replace("{input}", said) not in json.loads(row["result"])["output"]:
+                yield f"{run_id}: it ended with {row['result'][:200]}"
+
+    def _of_logs(self, rows: sqlite3.Connection) -> Iterator[str]:
+        """Each visit of an agent node leaves one answer, and the call of the subagent one beginning and one end."""
+        for run_id in self._begun:
+            lines = rows.execute("SELECT * FROM run_log WHERE run_id = ? ORDER BY number", (run_id,)).fetchall()
+            if [line["number"] for line in lines] != list(range(1, len(lines) + 1)):
+                yield f"{run_id}: its log has gaps"
+            answers = Counter(line["node_id"] for line in lines if line["type"] == "llm_response")
+            if dict(answers) != VISITS:
+                yield f"{run_id}: agent nodes answered {dict(answers)}, not {VISITS}"
+            calls = Counter(line["type"] for line in lines if line["type"].startswith("subagent_call"))
+            if dict(calls) != {"subagent_call_start": 1, "subagent_call_end": 1}:
+                yield f"{run_id}: its subagent left {dict(calls)}"
+
+
+def _of_children(rows: sqlite3.Connection) -> Iterator[str]:
+    """Every execution that a run called came to its end, and as many as there were visits."""
+    for row in rows.execute(
+        "SELECT waits.execution_id AS run, executions.status, COUNT(*) AS number FROM executions "
+        "JOIN waits ON waits.id = executions.parent_wait JOIN workflow_runs ON workflow_runs.execution_id = waits.execution_id "
+        "GROUP BY waits.execution_id, executions.status"
+    ):
+        if row["status"] != "done" or row["number"] != sum(VISITS.values()):
+            yield f"{row['run']}: {row['number']} of its children are {row['status']}"
+
+
+def play(seed: str, *, runs: int, kills: int) -> Report:
+    """The folder of a campaign that found something is kept, and named in the report."""
+    folder = Path(tempfile.mkdtemp(prefix="arvis-crash-"))
+    with copied(CHECKOUT) as code:
+        report = asyncio.run(Campaign(seed=seed, runs=runs, kills=kills, folder=folder, code=code).play())
+    if report.faults:
+        report.faults.append(f"(kept in {folder})")
+    else:
+        shutil.rmtree(folder)
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.workflows", description=__doc__)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", default=secrets.token_hex(4))
+    options = parser.parse_args()
+    report = play(options.seed, runs=options.runs, kills=options.kills)
+    print(report)
+    return 1 if report.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

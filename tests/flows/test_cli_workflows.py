@@ -1,0 +1,78 @@
+"""`arvis workflows` over a real web server and store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from arvis.cli.main import COMMANDS
+from arvis.cli.workflows import workflows
+from tests.flows.web_server import DAEMON_KEY, Site, running_site
+from tests.flows.workflow_kit import asks, chain, node
+
+DOCUMENT = {**chain(node("s", "start"), node("OK", "approval"), asks()), "name": "Daily digest"}
+DOCUMENT["connections"][1]["sourceHandle"] = "approve"
+
+
+class Shell:
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.site = site
+        self._folder = folder
+
+    async def run(self, *arguments: str, typed: str = "") -> Result:
+        command = [*arguments, "--data", str(self._folder)]
+        return await asyncio.to_thread(CliRunner().invoke, workflows, command, input=typed)
+
+    async def out(self, *arguments: str, typed: str = "") -> str:
+        done = await self.run(*arguments, typed=typed)
+        assert done.exit_code == 0, (done.output, done.exception)
+        return done.stdout
+
+    async def told(self, *arguments: str) -> Any:
+        return json.loads(await self.out(*arguments, "--json"))
+
+
+@pytest.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    async with running_site(tmp_path, real_insights=True) as site:
+        (tmp_path / "address").write_text(site.url, encoding="utf-8")
+        (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
+        yield Shell(site, tmp_path)
+
+
+async def test_a_workflow_from_its_import_to_its_export(shell: Shell) -> None:
+    assert await shell.out("list") == "No workflows.\n"
+    kept = await shell.out("import", "-", typed=json.dumps(DOCUMENT))
+    assert kept.startswith("The workflow daily-digest is kept: ")
+    header, line = (await shell.out("list")).splitlines()
+    assert header.split()[:3] == ["SLUG", "NAME", "VERSION"]
+    assert line.split()[0] == "daily-digest"
+    assert "nodes" in await shell.out("show", "daily-digest")
+    back = json.loads(await shell.out("export", "daily-digest"))
+    assert [each["id"] for each in back["nodes"]] == ["s", "OK", "Work"]
+    assert "nodes:" in await shell.out("export", "daily-digest", "--yaml")
+
+
+async def test_a_run_from_its_beginning_to_its_end(shell: Shell) -> None:
+    await shell.out("import", "-", typed=json.dumps(DOCUMENT))
+    begun = await shell.told("run", "daily-digest", "of today")
+    listed = (await shell.out("runs", "--workflow", "daily-digest")).splitlines()
+    assert listed[1].split()[:2] == [begun["id"], "daily-digest"]
+    assert "start_prompt" in await shell.out("runs", "--id", begun["id"])
+    assert "is cancelled." in await shell.out("cancel", begun["id"])
+    again = await shell.run("cancel", begun["id"])
+    assert again.exit_code != 0
+    assert (await shell.told("runs", "--id", begun["id"]))["log"][-1]["type"] == "run_end"
+    assert (await shell.run("approve", begun["id"])).exit_code != 0
+    assert "of daily-digest is" in await shell.out("again", begun["id"])
+
+
+async def test_what_is_not_there(shell: Shell) -> None:
+    assert (await shell.run("show", "none")).exit_code != 0
+    assert "workflows" in COMMANDS

@@ -1,0 +1,298 @@
+"""How runs of workflows begin, and what their end means: messages, commands, schedules, web hooks, agents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from arvis.agents import cancelling
+from arvis.agents.runs import is_run
+from arvis.agents.timetable import Rules, add_schedule
+from arvis.agents.webhooks import HookCall, add_webhook, take_call
+from arvis.agents.workflow_runs import NewWorkflowRun, begin, find, place_of
+from arvis.domain.agents import Agent
+from arvis.domain.errors import NotFound, ProviderError, ProviderErrorKind, Unprocessable
+from arvis.domain.executions import Execution, ExecutionStatus
+from arvis.domain.messages import Address, MessageStatus
+from arvis.domain.schedules import Cause, Missed, OccurrenceStatus, Schedule, ScheduleKind
+from arvis.domain.taint import taint_in
+from arvis.domain.webhooks import Preset, Webhook
+from arvis.domain.workflows import Workflow
+from arvis.ports.store import Transaction
+from arvis.scheduler import beginning
+from arvis.store.opening import Database
+from tests.flows.house import HELPER, House, agent_with, open_house
+from tests.flows.scripted import BOT, PLATFORM, Held
+from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of, triggered
+
+BAD = ProviderError(ProviderErrorKind.BAD_REQUEST, "The model said no.")
+_NONE = {"last_run": None, "next_run": None, "created_at": 0, "updated_at": 0}
+
+
+async def test_one_matching_trigger_takes_the_message_and_its_result_is_the_reply(house: House) -> None:
+    workflow = await draw(house, "Deploys", triggered("deploy, ship"))
+    house.provider.script.append("It is shipped.")
+    answered = await house.ask("Please SHIP it")
+    assert answered.reply is not None
+    assert answered.reply == "It is shipped."
+    (run,) = await runs_of(house, workflow)
+    assert not is_run(run)
+    log = await log_of(house, run.id)
+    assert log[0] == ("system", "start_prompt", "Please SHIP it")
+    assert [each for each in log if each[1] == "run_end"] == [("system", "run_end", "completed")]
+    row = await house.store.read(lambda tx: tx.workflow_runs.get(run.id))
+    assert row is not None
+    assert (row.source, row.version, row.entry) == ("message", 1, "begin")
+
+
+@pytest.mark.parametrize("text", ["Shipping is fine", "Hello", "deployment"])
+async def test_a_message_without_the_words_is_the_agents(house: House, text: str) -> None:
+    workflow = await draw(house, "Deploys", triggered("deploy, ship"))
+    assert (await house.ask(text)).reply is not None
+    assert await runs_of(house, workflow) == []
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        {"channel": "elsewhere"},
+        {"platform": "telegram"},
+        {"kind": "dashboard"},
+        {"agent": "conductor"},
+    ],
+)
+async def test_a_trigger_that_does_not_fit_the_place_or_the_agent(house: House, trigger: dict[str, str]) -> None:
+    workflow = await draw(house, "All", triggered(**trigger))
+    await house.ask("Hello")
+    assert await runs_of(house, workflow) == []
+
+
+async def test_one_that_is_switched_off_begins_nothing_by_itself(house: House) -> None:
+    workflow = await draw(house, "All", triggered(), on=False)
+    await house.ask("Hello")
+    assert await runs_of(house, workflow) == []
+
+
+@pytest.mark.parametrize(("said", "chosen"), [("2", 1), ("Number 1.", 0), ("0", None), ("7", None), ("both?", None)])
+async def test_of_several_a_model_chooses(house: House, said: str, chosen: int | None) -> None:
+    first = await draw(house, "First", triggered(), description="does the first thing")
+    second = await draw(house, "Second", triggered())
+    house.provider.script += [said, "The answer."]
+    answered = await house.ask("Hello there")
+    assert answered.reply is not None
+    assert answered.reply == "The answer."
+    asked = house.provider.prompts[0][-1]
+    assert "1. First: does the first thing" in asked
+    assert "Hello there\n</message>" in asked
+    counts = [len(await runs_of(house, each)) for each in (first, second)]
+    assert counts == [int(chosen == 0), int(chosen == 1)]
+    if chosen is not None:
+        (run,) = await runs_of(house, (first, second)[chosen])
+        assert (await log_of(house, run.id))[0] == ("system", "start_prompt", "Hello there")
+        assert (await log_of(house, run.id))[-1][1] == "run_end"
+
+
+async def test_where_the_choice_fails_the_agent_answers(house: House) -> None:
+    await draw(house, "First", triggered())
+    await draw(house, "Second", triggered())
+    house.provider.script += [BAD, "I do it."]
+    answered = await house.ask("Hello")
+    assert answered.reply is not None
+    assert answered.reply == "I do it."
+
+
+async def test_a_failed_workflow_answers_with_a_notice_and_its_log_ends(house: House) -> None:
+    workflow = await draw(house, "All", triggered())
+    house.provider.script.append(BAD)
+    received = await house.say("Hello")
+    told = await house.until_status(received.message_id, MessageStatus.FAILED)
+    assert told.reason == "workflow_failed"
+    assert told.reply is not None
+    assert told.reply.startswith("Sorry, this did not work: ")
+    run = await ended_run(house, workflow)
+    assert run.status is ExecutionStatus.FAILED
+    log = await log_of(house, run.id)
+    assert log[-1][1:] == ("run_end", "failed")
+    assert sum(kind == "run_end" for _, kind, _ in log) == 1
+
+
+async def test_an_agent_that_is_a_workflow(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(graph="workflow:every")]) as house:
+        workflow = await draw(house, "Every", chain(node("s", "start"), asks("Do: {{PREVIOUS_OUTPUT}}")))
+        house.provider.script.append("Done.")
+        answered = await house.ask("this")
+        assert answered.reply is not None
+        assert answered.reply == "Done."
+        assert house.provider.prompts[0][-1] == "user: Do: this"
+        assert len(await runs_of(house, workflow)) == 1
+
+
+async def test_an_agent_whose_workflow_is_gone_says_so(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(graph="workflow:gone")]) as house:
+        received = await house.say("Hello")
+        told = await house.until_status(received.message_id, MessageStatus.FAILED)
+        assert told.reply is not None
+        assert "There is no workflow 'gone'." in told.reply
+        assert not house.provider.asked
+
+
+# -- /run --------------------------------------------------------------------------------------------------
+
+
+async def said_to(house: House, text: str, user: str) -> str:
+    received = await house.say(text, user=user)
+    timeline = await house.until_status(received.message_id, MessageStatus.ANSWERED)
+    assert timeline.reply is not None
+    return timeline.reply
+
+
+async def test_run_begins_what_the_place_allows_and_posts_what_comes_of_it(house: House) -> None:
+    daily = await draw(house, "Daily", chain(node("s", "start"), asks()), description="every day")
+    await draw(house, "Local", triggered("xyz", channel="room"))
+    assert (await said_to(house, "/run", "ann")).splitlines()[1:] == ["- local"]
+    assert "There is no workflow 'daily' here." in await said_to(house, "/run daily", "ann")
+    assert "- daily: every day" in await said_to(house, "/run", "owner")
+    house.provider.script.append("The digest.")
+    assert "“Daily” has begun" in await said_to(house, "/run daily of today", "owner")
+    run = await ended_run(house, daily)
+    assert run.state["run"]["source"] == "chat"
+    assert house.provider.prompts[-1][-1].endswith("of today")
+    await house.until_idle()
+    assert "The digest." in house.connector.texts
+
+
+async def test_stop_ends_a_run_with_its_children(house: House) -> None:
+    workflow = await draw(house, "Daily", chain(node("s", "start"), asks()))
+    held = Held()
+    house.provider.script.append(held)
+    await said_to(house, "/run daily", "owner")
+    await held.until_begun()
+    assert "put aside" in await said_to(house, "/stop", "owner")
+    await held.until_cancelled()
+    run = await ended_run(house, workflow)
+    assert run.status is ExecutionStatus.CANCELLED
+    assert (await log_of(house, run.id))[-1] == ("system", "run_end", "cancelled: Owner")
+
+
+# -- schedules and web hooks -------------------------------------------------------------------------------
+
+
+def scheduled(tx: Transaction, graph: str, now: int) -> tuple[str, str | None]:
+    wanted = Schedule(
+        id="", kind=ScheduleKind.CRON, agent_id=HELPER.id, name="", schedule="@daily", timezone=None, prompt="Look.",
+        platform=PLATFORM, connector=BOT, channel="room", thread="", script=None, missed=Missed.ONCE, enabled=True,
+        principal_id=None, graph=graph, **_NONE,
+    )  # fmt: skip
+    schedule = add_schedule(tx, wanted, Rules(), now)
+    occurrence = beginning.begin(tx, schedule, now, Cause.DUE, now)
+    assert occurrence is not None
+    return schedule.id, occurrence.execution_id
+
+
+async def test_a_schedule_runs_a_workflow_and_its_result_is_posted(house: House) -> None:
+    nodes = (node("timed", "trigger", kind="calendar"), asks("{{trigger}}"))
+    workflow = await draw(house, "Daily", chain(*nodes))
+    house.provider.script.append("All is well.")
+    schedule, execution = await house.store.write(scheduled, "workflow:DAILY".lower(), house.clock.now())
+    run = await ended_run(house, workflow)
+    assert (run.id, run.state["workflow"]["entry"]) == (execution, "timed")
+    await house.until_sent(1)
+    assert house.connector.texts == ["All is well."]
+    (occurrence,) = await house.store.read(lambda tx: tx.occurrences.newest(schedule, 5))
+    assert (occurrence.status, occurrence.report) == (OccurrenceStatus.DONE, "All is well.")
+
+
+async def test_a_schedules_failed_run_is_a_failed_time(house: House) -> None:
+    workflow = await draw(house, "Daily", chain(node("s", "start"), asks()))
+    house.provider.script.append(BAD)
+    schedule, _ = await house.store.write(scheduled, "workflow:daily", house.clock.now())
+    await ended_run(house, workflow)
+    (occurrence,) = await house.store.read(lambda tx: tx.occurrences.newest(schedule, 5))
+    assert occurrence.status is OccurrenceStatus.FAILED
+    assert house.connector.texts == []
+
+
+async def test_a_schedule_names_only_a_workflow_that_is_there(house: House) -> None:
+    with pytest.raises(Unprocessable, match="no workflow"):
+        await house.store.write(scheduled, "workflow:none", house.clock.now())
+
+
+async def test_a_web_hook_runs_a_workflow_with_what_came(house: House) -> None:
+    workflow = await draw(house, "Calls", chain(node("hook", "trigger", kind="webhook"), asks()))
+
+    def take(tx: Transaction, now: int) -> str:
+        wanted = Webhook(
+            id="", path="/calls", name="", agent_id=HELPER.id, preset=Preset.PLAIN, template="{{payload}}",
+            platform=PLATFORM, connector=BOT, channel="room", thread="", secret="", secret_end="", enabled=True,
+            principal_id=None, last_triggered=None, trigger_count=0, created_at=0, updated_at=0, graph="workflow:calls",
+        )  # fmt: skip
+        return take_call(tx, HookCall(add_webhook(tx, wanted, now), "id:1", "It broke."), now).execution_id
+
+    house.provider.script.append("I look into it.")
+    begun = await house.store.write(take, house.clock.now())
+    run = await ended_run(house, workflow)
+    assert run.id == begun
+    assert run.state["workflow"] | {"trigger": ""} == {
+        "id": workflow.id, "version": 1, "entry": "hook", "trigger": "", "input": "It broke.",
+    }  # fmt: skip
+    assert "tools" in {str(label) for label in taint_in(run.state)}
+    await house.until_sent(1)
+    assert house.connector.texts == ["I look into it."]
+
+
+# -- what is begun by hand ---------------------------------------------------------------------------------
+
+
+def by_hand(tx: Transaction, name: str, now: int) -> Execution:
+    workflow: Workflow = find(tx, name)
+    agent = tx.agents.get(HELPER.id)
+    assert agent is not None
+    return begin(tx, NewWorkflowRun(workflow, agent, place_of(workflow), "api", input={"a": 1}), now)
+
+
+async def test_what_the_api_began_is_not_posted(house: House) -> None:
+    workflow = await draw(house, "By hand", chain(node("s", "start"), asks()), on=False)
+    house.provider.script.append("Here it is.")
+    begun = await house.store.write(by_hand, "by-hand", house.clock.now())
+    run = await ended_run(house, workflow)
+    assert (run.id, run.status) == (begun.id, ExecutionStatus.DONE)
+    assert run.result["output"] == "Here it is."
+    await house.until_idle()
+    place = Address("web", "web", "workflow-by-hand")
+    assert list(await house.insights.deliveries_after(place, 0, 10)) == []
+
+
+async def test_a_cancelled_run_ends_its_log_once(house: House) -> None:
+    workflow = await draw(house, "Long", chain(node("s", "start"), node("w", "wait", amount=1, unit="days"), asks()))
+    begun = await house.store.write(by_hand, "long", house.clock.now())
+    await house.until_idle()
+    for _ in range(2):
+        await house.store.write(cancelling.cancel_turn, begun.id, "an operator", house.clock.now())
+    run = await ended_run(house, workflow)
+    assert run.status is ExecutionStatus.CANCELLED
+    assert [each for each in await log_of(house, run.id) if each[1] == "run_end"] == [
+        ("system", "run_end", "cancelled: an operator")
+    ]
+
+
+async def test_what_is_not_there_or_not_whole_begins_nothing(house: House) -> None:
+    with pytest.raises(NotFound, match="no workflow"):
+        await house.store.write(by_hand, "none", house.clock.now())
+    await draw(house, "Gone", chain(node("s", "start"), asks()))
+
+    def unwhole(tx: Transaction) -> None:
+        tx.workflows.update(replace(find(tx, "gone"), runnable=None))
+
+    await house.store.write(unwhole)
+    with pytest.raises(Unprocessable, match="no version that can run"):
+        await house.store.write(by_hand, "gone", house.clock.now())
+
+
+async def test_the_runs_agent_is_the_documents_else_the_given_one(database: Database) -> None:
+    writer = Agent(id="agent-writer", slug="writer", name="Writer")
+    async with open_house(database, agents=[HELPER, writer]) as house:
+        workflow = await draw(house, "Daily", chain(node("s", "start"), asks(), agent="writer"))
+        await said_to(house, "/run daily", "owner")
+        run = await ended_run(house, workflow)
+        assert run.state["agent"] == writer.id

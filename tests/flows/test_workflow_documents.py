@@ -1,0 +1,32 @@
+"""Generated documents through the compiler and to their end, and through the API. The long form is `python -m tests.workflows`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arvis.domain.executions import ExecutionStatus
+from arvis.ports.store import Store
+from tests.fixtures.workflow_documents import document
+from tests.flows.drawn_kit import Play
+from tests.workflows.by_api import differences_of_api
+from tests.workflows.preflight import in_python
+from tests.workflows.running import refusals, run_all
+
+SEED = 5
+
+
+async def test_what_has_no_errors_runs_to_an_end_and_says_why_where_it_fails(store: Store, figures: list[str]) -> None:
+    outcome = await run_all(store, ((number, document(SEED, number)) for number in range(1_000)), SEED, most=60)
+    figures.append(f"generated workflows: {', '.join(f'{status} {n}' for status, n in sorted(outcome.ends.items()))}")
+    assert outcome.wrong == []
+    assert outcome.ends[ExecutionStatus.DONE] > 40
+
+
+async def test_the_compiler_refuses_what_has_errors_and_nothing_else(store: Store) -> None:
+    parts = Play({}).node_parts(store)
+    made = {number: document(SEED, number) for number in range(200)}
+    assert [found for each in made.values() if (found := refusals(parts, each, in_python(each).problems))] == []
+
+
+async def test_the_api_finds_the_same_problems(tmp_path: Path) -> None:
+    assert await differences_of_api(tmp_path, [(number, document(SEED, number)) for number in range(200)]) == []

@@ -1,0 +1,175 @@
+"""The kinds of behaviour.md 2.7 that route and repeat, in real runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from arvis.domain.executions import ExecutionStatus
+from arvis.domain.taint import Label
+from arvis.ports.store import Store
+from tests.flows.drawn_kit import START, drawing, node, ran
+
+ROUTES = [{"label": "Sales", "description": "wants to buy"}, {"label": "Support"}]
+TEN = [{"field": "total", "operator": "greater", "value": "10"}]
+
+
+def pause(node_id: str, seconds: int = 0, **data: object) -> dict[str, object]:
+    return node(node_id, "wait", amount=seconds, **data)
+
+
+# -- router ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("said", "taken"), [("support", "b"), (" **Sales**. ", "a"), ("I would say Support", "a")])
+async def test_a_router_takes_the_label_that_is_said_else_the_first(store: Store, said: str, taken: str) -> None:
+    document = drawing(
+        START,
+        node("r", "router", prompt="By {{PREVIOUS_OUTPUT}}", routes=ROUTES),
+        pause("a"),
+        pause("b"),
+        ways=["start > r", "r:route-0 > a", "r:route-1 > b"],
+    )
+    found = await ran(store, document, answers={"Choose the route": said})
+    assert [each for each in "ab" if found.visited(each)] == [taken]
+    assert found.output == "hello"
+
+
+# -- condition ---------------------------------------------------------------------------------------------------------
+
+
+def condition(rules: object = TEN, **data: object) -> dict[str, object]:
+    return drawing(
+        START,
+        node("c", "condition", rules=rules, **data),
+        pause("a"),
+        pause("b"),
+        ways=["start > c", "c:condition-true > a", "c:condition-false > b"],
+    )
+
+
+@pytest.mark.parametrize(("given", "taken"), [({"total": 12}, "a"), ({"total": 9}, "b"), ('{"total": "11.5"}', "a")])
+async def test_a_condition_is_decided_by_the_data(store: Store, given: object, taken: str) -> None:
+    found = await ran(store, condition(), input=given)
+    assert [each for each in "ab" if found.visited(each)] == [taken]
+    assert found.stage.running.model.asked == []
+
+
+@pytest.mark.parametrize(("said", "taken"), [("Yes.", "a"), ("true", "a"), ("It seems so", "b"), ("no", "b")])
+async def test_without_data_a_model_decides_and_only_true_and_yes_pass(store: Store, said: str, taken: str) -> None:
+    found = await ran(store, condition(), input="twelve pens", answers={"Judge whether": said})
+    assert [each for each in "ab" if found.visited(each)] == [taken]
+    assert len(found.stage.running.model.asked) == 1
+
+
+@pytest.mark.parametrize("given", [{"total": 12}, "twelve"])
+async def test_a_decision_upon_tainted_words_is_marked(store: Store, given: object) -> None:
+    found = await ran(store, condition(), input=given, answers={"Judge": "yes"}, taint=frozenset({Label.PEOPLE}))
+    assert found.execution.state["out:c"]["tainted"] is True
+    assert found.lines("c", "step_end") == ["condition-true (tainted)"]
+    clean = await ran(store, condition(), input={"total": 12})
+    assert "tainted" not in clean.execution.state["out:c"]
+
+
+# -- loop --------------------------------------------------------------------------------------------------------------
+
+
+def loop(**data: object) -> dict[str, object]:
+    return drawing(
+        START,
+        node("l", "loop", **data),
+        pause("body"),
+        pause("end"),
+        ways=["start > l", "l:loop-start > body > @loop-back l", "l:loop-exit > end"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "rounds"),
+    [
+        ({"maxIterations": 4}, 4),
+        ({}, 10),
+        ({"maxIterations": 4, "condition": "true"}, 1),
+        ({"maxIterations": 4, "condition": "{{PREVIOUS_OUTPUT}} contains ELL"}, 1),
+        ({"maxIterations": 2, "condition": "{{PREVIOUS_OUTPUT}} contains never"}, 2),
+    ],
+)
+async def test_a_loop_repeats_its_body(store: Store, data: dict[str, object], rounds: int) -> None:
+    found = await ran(store, loop(**data))
+    assert (found.visited("body"), found.visited("end")) == (rounds, 1)
+    assert found.lines("l", "loop")[0] == "round 1"
+
+
+async def test_a_model_may_end_a_loop(store: Store) -> None:
+    data = {"maxIterations": 9, "condition": "it is short", "conditionMode": "llm"}
+    found = await ran(store, loop(**data), answers={"Judge whether": ["no", "No.", "yes"]})
+    assert found.visited("body") == 3
+
+
+async def test_a_loop_in_a_loop_begins_anew(store: Store) -> None:
+    document = drawing(
+        START,
+        node("o", "loop", maxIterations=2),
+        node("i", "loop", maxIterations=3),
+        pause("body"),
+        pause("end"),
+        ways=[
+            "start > o",
+            "o:loop-start > i",
+            "i:loop-start > body > @loop-back i",
+            "i:loop-exit > @loop-back o",
+            "o:loop-exit > end",
+        ],
+    )
+    found = await ran(store, document)
+    assert (found.visited("body"), found.visited("end")) == (6, 1)
+
+
+# -- wait, and what begins ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unit", "ms"), [("seconds", 2_000), ("minutes", 120_000)])
+async def test_a_wait_is_a_due_time(store: Store, unit: str, ms: int) -> None:
+    found = await ran(store, drawing(START, node("w", "wait", amount=2, unit=unit), ways=["start > w"]))
+    passed = found.execution.updated_at - found.execution.created_at
+    assert ms <= passed < ms + 2_000
+
+
+async def test_a_trigger_gives_what_came(store: Store) -> None:
+    document = drawing(node("t", "trigger", kind="webhook"), pause("a"), ways=["t > a"])
+    assert (await ran(store, document, input={"order": 7})).output == {"order": 7}
+
+
+async def test_a_run_may_begin_in_the_middle(store: Store) -> None:
+    document = drawing(START, pause("a"), pause("b"), ways=["start > a > b"])
+    found = await ran(store, document, entry="b", input="given")
+    assert (found.output, found.order) == ("given", ["b"])
+
+
+# -- connections without a handle --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unlabelled", "visits"), [("follow", 1), ("skip", 0)])
+async def test_connections_without_a_handle_are_followed_where_the_document_says_so(
+    store: Store, unlabelled: str, visits: int
+) -> None:
+    document = drawing(
+        START,
+        node("c", "condition", rules=TEN),
+        pause("a"),
+        pause("always"),
+        ways=["start > c", "c:condition-true > a", "c > always"],
+        unlabelled=unlabelled,
+    )
+    found = await ran(store, document, input={"total": 11})
+    assert (found.visited("a"), found.visited("always")) == (1, visits)
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_long_output_is_cut_with_a_note(store: Store) -> None:
+    found = await ran(store, drawing(START, pause("a"), ways=["start > a"]), input="x" * 400_000)
+    assert found.execution.status is ExecutionStatus.DONE
+    assert len(found.output) < 263_000
+    assert found.output.endswith("longer than a run may keep]")
+    assert max(len(each.content) for each in found.log) < 21_000

@@ -1,0 +1,91 @@
+"""`python -m tests.workflows --documents 10000`: generated documents, judged by the API, the runtime and the editor, and run to their end.
+
+It ends with 1 when two of them judge one document differently, or when a run does not end, or not as a run must. `--documents` and `--first`
+choose which are made from the seed, `--runs` how many of them are run, as far as they have no errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from arvis.store.opening import Database
+from tests.conformance.databases import opened
+from tests.fixtures.workflow_documents import document
+from tests.flows.drawn_kit import Play
+from tests.parts import find
+from tests.workflows.by_api import differences_of_api
+from tests.workflows.parity import compare
+from tests.workflows.preflight import bundled, in_python
+from tests.workflows.running import refusals, run_all
+
+#: So many of what went wrong are shown.
+_SHOWN = 40
+Numbered = Sequence[tuple[int, Any]]
+
+
+def main() -> int:
+    options = _options()
+    seed = options.seed if options.seed is not None else secrets.randbits(31)
+    print(f"seed {seed}", flush=True)
+    numbers = range(options.first, options.first + options.documents)
+    made = [(number, document(seed, number)) for number in numbers]
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = [*_by_both(made, Path(folder)), *asyncio.run(_by_all(made, seed, options.runs, Path(folder)))]
+    print("\n".join(wrong[:_SHOWN]))
+    print(f"{len(wrong)} wrong" if wrong else "nothing wrong")
+    return 1 if wrong else 0
+
+
+def _by_both(made: Numbered, folder: Path) -> list[str]:
+    node = find("node")
+    assert node is not None, "Node.js is missing"
+    with _timed("the editor and Python"):
+        tally = compare(bundled(node, folder), made)
+        print(tally, "; not broken:", ", ".join(sorted(tally.unseen)) or "none")
+        rules = ", ".join(f"{rule} {count}" for rule, count in tally.rules.most_common())
+        print(f"documents with a problem of each rule: {rules}", flush=True)
+    return tally.different
+
+
+async def _by_all(made: Numbered, seed: int, runs: int, folder: Path) -> list[str]:
+    with _timed("the API"), tempfile.TemporaryDirectory() as site:
+        wrong = await differences_of_api(Path(site), made)
+    async with opened(Database(folder / "arvis.db", None, folder)) as store:
+        with _timed("the compiler"):
+            parts = Play({}).node_parts(store)
+            found = ((number, refusals(parts, each, in_python(each).problems)) for number, each in made)
+            wrong += [f"document {number}: {differing}" for number, differing in found if differing]
+        with _timed("runs"):
+            outcome = await run_all(store, iter(made), seed, most=runs)
+            print(", ".join(f"{status} {count}" for status, count in sorted(outcome.ends.items())))
+            print("\n".join(f"  failed: {reason}" for reason in outcome.reasons[:_SHOWN]))
+    return wrong + outcome.wrong
+
+
+@contextmanager
+def _timed(what: str) -> Iterator[None]:
+    began = monotonic()
+    yield
+    print(f"{what}: {monotonic() - began:.1f} s", flush=True)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.workflows", description=__doc__)
+    parser.add_argument("--documents", type=int, default=10_000, help="so many (default 10000)")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first (default 0)")
+    parser.add_argument("--runs", type=int, default=2_000, help="run so many that may run (default 2000)")
+    parser.add_argument("--seed", type=int, help="replay: the seed that an earlier run printed")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

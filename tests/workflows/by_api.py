@@ -1,0 +1,47 @@
+"""What `POST /api/workflows/check` says of documents, against what this process finds by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from arvis.domain.text import storable_json
+from arvis.workflows import kinds
+from tests.flows.web_server import Site, running_site
+from tests.workflows.preflight import Judged, Names, difference, in_python
+
+_PATH = "/api/workflows/check"
+#: Bodies larger than a document may be are refused before anybody looks into them, and so is what is nested without end.
+_UNREAD = {400, 413, 422}
+
+
+async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]]) -> list[str]:
+    """Of all that are objects. The folder is that of a daemon of its own."""
+    found: list[str] = []
+    async with running_site(folder, real_insights=True) as site:
+        names: Names = {"agents": [], "tools": await _tools(site), "workflows": []}
+        for number, document in documents:
+            if isinstance(document, dict):
+                differing = await _difference(site, storable_json(document), names)
+                found += [f"document {number} by the API: {differing}"] if differing else []
+    return found
+
+
+async def _tools(site: Site) -> list[str]:
+    """The names of the tools that documents may use there."""
+    answer = await site.call("GET", "/api/tools")
+    return [tool["name"] for tool in answer.json()["items"]]
+
+
+async def _difference(site: Site, document: Any, names: Names) -> str | None:
+    body = json.dumps({"document": document})
+    answer = await site.call("POST", _PATH, data=body, headers={"Content-Type": "application/json"})
+    ours = in_python(document, names)
+    if answer.status in _UNREAD:
+        large = len(body) > kinds.MOST_BYTES or any(problem["rule"] == "too-deep" for problem in ours.problems)
+        return None if large else f"it is refused: {answer.text[:300]}"
+    shown = answer.json()
+    theirs = Judged(shown["document"], shown["problems"])
+    return difference(ours, theirs)

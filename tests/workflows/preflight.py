@@ -1,0 +1,102 @@
+"""The editor's rules, bundled for Node as the build bundles them for browsers, and the same question to both sides."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arvis.workflows.checking import Known, check
+from arvis.workflows.document import normalise
+from arvis.workflows.rules import Problem
+
+UI = Path(__file__).parents[2] / "arvis" / "web" / "ui"
+_BUNDLER = UI / "node_modules" / "rolldown" / "bin" / "cli.mjs"
+_ENTRY = Path(__file__).with_name("preflight.mjs")
+#: What names may stand for: `agents`, `tools` and `workflows`, each where it is looked up.
+Names = Mapping[str, list[str]]
+#: Documents in one call of Node.
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What one side makes of a document, as JSON."""
+
+    document: Any
+    problems: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The bundle, run by this Node."""
+
+    node: Path
+    bundle: Path
+
+    def judge(self, documents: Sequence[Any], names: Names | None = None) -> Iterator[Judged]:
+        for at in range(0, len(documents), _AT_ONCE):
+            asked = ({"raw": document, "known": names or {}} for document in documents[at : at + _AT_ONCE])
+            lines = "".join(f"{json.dumps(each)}\n" for each in asked)
+            answer = subprocess.run(
+                [self.node, self.bundle], input=lines.encode(), stdout=subprocess.PIPE, timeout=300, check=True
+            )
+            yield from (Judged(**json.loads(line)) for line in answer.stdout.splitlines())
+
+
+def bundled(node: Path, folder: Path) -> Preflight:
+    """The rules as one file in this folder, made with the packages of the dashboard."""
+    assert _BUNDLER.exists(), "run: python hatch_build.py --checks"
+    bundle = folder / "preflight.mjs"
+    command: list[str | Path] = [
+        node,
+        _BUNDLER,
+        _ENTRY,
+        "--file",
+        bundle,
+        "--format",
+        "esm",
+        "--platform",
+        "node",
+        "--log-level",
+        "silent",
+    ]
+    subprocess.run(command, cwd=UI, stdout=subprocess.DEVNULL, timeout=120, check=True)
+    return Preflight(node, bundle)
+
+
+def in_python(document: Any, names: Names | None = None) -> Judged:
+    """By the rules of the API and the runtime."""
+    normal = normalise(document)
+    problems = check(normal, Known(**(names or {})))
+    return Judged(_as_json(normal), _as_json([problem.to_json() for problem in problems]))
+
+
+def difference(ours: Judged, theirs: Judged) -> str | None:
+    """In what the two differ; None where they are the same, object for object."""
+    if ours.document != theirs.document:
+        return f"normalised: {_first(ours.document, theirs.document)}"
+    if ours.problems != theirs.problems:
+        return f"problems: {_first(ours.problems, theirs.problems)}"
+    return None
+
+
+def _first(ours: Any, theirs: Any, path: str = "") -> str:
+    """Where they differ first, and how."""
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
+        return next(_first(ours[name], theirs[name], f"{path}.{name}") for name in ours if ours[name] != theirs[name])
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        pairs = enumerate(zip(ours, theirs, strict=True))
+        return next(_first(one, other, f"{path}.{at}") for at, (one, other) in pairs if one != other)
+    return f"at {path or 'the top'}: Python {str(ours)[:600]!r}, editor {str(theirs)[:600]!r}"
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def is_error(problem: Problem | dict[str, Any]) -> bool:
+    return (problem["severity"] if isinstance(problem, dict) else problem.severity) == "error"
