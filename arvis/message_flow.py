@@ -16,6 +16,7 @@ from arvis.agents.occasions import run_ended
 from arvis.agents.owners import tell_of_dead_letter
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
+from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -97,7 +98,7 @@ class MessageFlow:
                 tell_of_dead_letter(tx, job, outcome, now)
                 if is_run(execution) and source_of(execution):
                     run_ended(tx, execution, "failed", error, now)
-                if (failed := tx.executions.get(execution.id)) is not None:
+                if is_workflow(execution) and (failed := tx.executions.get(execution.id)) is not None:
                     workflow_ends.ended(tx, failed, now)
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)

@@ -40,7 +40,8 @@ class TimelineStep:
 
 @dataclass(frozen=True, slots=True)
 class MessageTimeline:
-    """Why this answer, or why none. `answers` are all messages that the reply answered."""
+    """Why this answer, or why none. `answers` are all messages that the reply answered; `run` is the id of the workflow's run that
+    answered, if one did."""
 
     message: StoredMessage
     status: MessageStatus
@@ -54,6 +55,7 @@ class MessageTimeline:
     cost_micros: int
     input_tokens: int
     output_tokens: int
+    run: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from arvis.domain.accounts import Variable
@@ -60,7 +61,11 @@ class SqlInsights(
             if found and found[0]["role"] != Role.USER and found[0]["reply_to"] is not None:
                 # The story of an answer is that of the message it answers.
                 found = await snapshot.rows("get_message", id=found[0]["reply_to"])
-            return timeline_of(await _rows_of(snapshot, found[0])) if found else None
+            if not found:
+                return None
+            runs = await snapshot.rows("get_workflow_run", execution_id=found[0]["execution_id"])
+            timeline = timeline_of(await _rows_of(snapshot, found[0]))
+            return replace(timeline, run=runs[0]["execution_id"] if runs else None)
 
     async def status(self, message_id: str) -> tuple[MessageStatus, str | None] | None:
         row = await self._one("status_of_message", id=message_id)

@@ -145,6 +145,7 @@ TIMELINE = record(
         "steps": array(STEP),
         "job": optional(JOB),
         "agent": optional(STRING),
+        "run": {**optional(STRING), "description": "The workflow's run that answered, if one did."},
         "costUsd": NUMBER,
         "inputTokens": INTEGER,
         "outputTokens": INTEGER,

@@ -76,6 +76,7 @@ def timeline_view(timeline: MessageTimeline) -> Json:
         "steps": [step_view(step) for step in timeline.steps],
         "job": None if job is None else job_view(job, agents),
         "agent": timeline.agent,
+        "run": timeline.run,
         "costUsd": timeline.cost_micros / 1_000_000,
         "inputTokens": timeline.input_tokens,
         "outputTokens": timeline.output_tokens,

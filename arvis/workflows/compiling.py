@@ -6,7 +6,7 @@ Every drawn node is a node there, by its id behind a prefix; before those at whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import Unprocessable
@@ -23,7 +23,7 @@ from arvis.workflows.nodes import make_node
 from arvis.workflows.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, label_of, name_of
 from arvis.workflows.regions import gate_of, merges_of, reachable, ways_of
 from arvis.workflows.rules import Severity
-from arvis.workflows.walks import backwards
+from arvis.workflows.walks import backwards, reach
 
 _ASKING = frozenset({"approval", "user-input"})
 #: More live positions than this are taken for a drawing that multiplies without end.
@@ -117,17 +117,24 @@ def _joins(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> dict[str, J
     found = dict[str, Join]()
     for each in drawing:
         if (rule := _rule(each)) is not None:
-            before = reachable(back, each.id)
+            closes = frozenset(parallel for parallel, merge in merges.items() if merge == each.id)
+            around = reach(back.get(each.id, ()), back, closes.__contains__) - closes
             found[each.id] = Join(
                 id=each.id,
                 rule=rule,
-                before=frozenset(name for other in before for name in (name_of(other), gate_of(other))),
+                before=_places(reachable(back, each.id)),
                 order=order,
                 count=max(1, each.data["joinCount"]) if rule == joins.COUNT else 1,
                 merges=each.kind.name == "merge",
-                closes=frozenset(parallel for parallel, merge in merges.items() if merge == each.id),
+                closes=closes,
+                around=_places(around),
             )
     return found
+
+
+def _places(nodes: Iterable[str]) -> frozenset[str]:
+    """What the engine calls them, and where one waits before them."""
+    return frozenset(name for each in nodes for name in (name_of(each), gate_of(each)))
 
 
 def _rule(drawn: Drawn) -> str | None:

@@ -35,8 +35,9 @@ class _Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A node before which branches come together. `before` are the engine's names of all places from which one can come here;
-    `closes` the `parallel` nodes whose merge it is; `order` that of the nodes in the document."""
+    """A node before which branches come together. `before` are the engine's names of all places from which one can come here, `around`
+    those of them from which one can come without opening one of `closes`, the `parallel` nodes whose merge it is (None: all of them);
+    `order` is that of the nodes in the document."""
 
     id: str
     rule: str
@@ -45,19 +46,28 @@ class Join:
     count: int = 1
     merges: bool = False
     closes: frozenset[str] = frozenset()
+    around: frozenset[str] | None = None
 
     def open(self, held: Sequence[Cursor], others: Sequence[Cursor], state: Mapping[str, Any]) -> Opened | None:
         arrivals = [self._arrival(cursor) for cursor in held]
         for arrival in arrivals:
             if self._is_late(arrival, state):
                 return Opened([arrival.cursor_id], through=False)
-        coming = [self._arrival(cursor).place for cursor in others if cursor.node in self.before]
+        coming = [(cursor.node, self._arrival(cursor).place) for cursor in others if cursor.node in self.before]
         for first in arrivals:
             group = [each for each in arrivals if not _apart(each.place, first.place)]
-            taken = self._enough(group, coming=any(not _apart(place, first.place) for place in coming))
+            taken = self._enough(group, coming=any(self._can_join(*each, first.place) for each in coming))
             if taken:
                 return self._opened(taken, [*held, *others], state)
         return None
+
+    def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
+        """Whether who stands there may come to those that wait in these regions. Who is not in the region that ends here, and can only
+        come by opening it anew, as in the next round of a loop, may not."""
+        if _apart(place, waiting):
+            return False
+        ending = bool(waiting) and parallel_of(waiting[-1]) in self.closes
+        return not ending or waiting[-1] in place or self.around is None or node in self.around
 
     def _arrival(self, cursor: Cursor) -> _Arrival:
         carried = Carried.from_json(cursor.value)

@@ -21,6 +21,7 @@ DETAILS = (
     *("/agents/new", "/agents/{agent}", "/agents/{agent}/edit", "/agents/{agent}/history", "/agents/{agent}/memory"),
     *("/memory/{fact}", "/memory/states", "/skills/{skill}", "/projects/{project}", "/projects/new"),
     *("/workflows/{workflow}", "/workflows/{workflow}/runs", "/workflows/{workflow}/runs/{asking}?node=boss"),
+    *("/workflows/new", "/workflows/{workflow}/edit"),
     *("/workflows/{workflow}/versions/1", "/workflows/{workflow}/call", "/workflows/examples", "/workflows/import"),
     *("/conversations/{conversation}", "/runs/{run}", "/messages/{message}", "/messages/{failed}"),
     *("/settings/accounts/{account}", "/settings/accounts/new", "/settings/bots/telegram", "/settings/people/{person}"),

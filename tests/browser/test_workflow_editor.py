@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
+from tests.browser.asking import visitor
 from tests.browser.daemon import Daemon
 
 _numbers = count(1)
@@ -266,3 +267,17 @@ async def test_what_somebody_else_saved_meanwhile_is_not_written_over(dashboard:
     assert (await saved(daemon, made["id"]))["document"]["nodes"][1]["label"] == "Theirs"
     copy = await saved(daemon, dashboard.url.split("/")[-2])
     assert (copy["description"], copy["id"] != made["id"]) == ("Mine.", True)
+
+
+async def test_viewers_look_and_change_nothing(browser: Browser, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
+    async with visitor(browser, daemon, "looker", "viewer") as page:
+        await page.goto(f"/workflows/{made['id']}/edit")
+        await step(page, "b").focus()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("textbox", name="Text", exact=True)).to_be_disabled()
+        await step(page, "b").focus()
+        await page.keyboard.press("Delete")
+        await expect(page.locator(".react-flow__node")).to_have_count(2)
+        await expect(page.get_by_role("button", name="Save")).to_have_count(0)
+        await expect(page.get_by_role("navigation", name="Steps")).to_have_count(0)

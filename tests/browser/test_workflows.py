@@ -46,7 +46,7 @@ async def test_an_example_is_looked_at_and_taken(dashboard: Page, daemon: Daemon
     await dashboard.get_by_role("link", name="Examples").first.click()
     await expect(dashboard.get_by_role("img", name="Drawing of")).to_have_count(len(examples))
     first = examples[0]
-    await dashboard.get_by_role("button", name=f"Use {first['name']}", exact=True).click()
+    await dashboard.get_by_role("button", name=f"Use this: {first['name']}", exact=True).click()
     await expect(dashboard.get_by_role("heading", level=1, name=first["name"])).to_be_visible()
     made = (await daemon.api("GET", "/api/workflows?limit=1"))["items"][0]
     assert (made["name"], made["enabled"], made["problemCount"]) == (first["name"], False, 0)

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from arvis.cli.main import COMMANDS
 from arvis.cli.workflows import workflows
+from tests.flows.house import HELPER
 from tests.flows.web_server import DAEMON_KEY, Site, running_site
 from tests.flows.workflow_kit import asks, chain, node
 
@@ -40,9 +41,10 @@ class Shell:
 
 @pytest.fixture
 async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
-    async with running_site(tmp_path, real_insights=True) as site:
+    async with running_site(tmp_path, real_insights=True, real_operations=True) as site:
         (tmp_path / "address").write_text(site.url, encoding="utf-8")
         (tmp_path / "api-key").write_text(DAEMON_KEY, encoding="utf-8")
+        await site.store.write(lambda tx: tx.agents.add(HELPER, 0))
         yield Shell(site, tmp_path)
 
 

@@ -49,7 +49,7 @@ async def test_a_plain_message_costs_one_look_at_the_store_and_three_commits(hou
     house.store.commits.clear()
     await house.ask("Hello again")
     await house.until_sent(2)
-    assert house.store.reads == ["_load", "_judge_stranger"]  # the second is for people whom nobody let in by name
+    assert house.store.reads == ["load", "_judge_stranger"]  # the second is for people whom nobody let in by name
     assert len(house.store.commits) == 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of, triggered
 
 BAD = ProviderError(ProviderErrorKind.BAD_REQUEST, "The model said no.")
-_NONE = {"last_run": None, "next_run": None, "created_at": 0, "updated_at": 0}
+_NONE: dict[str, Any] = {"last_run": None, "next_run": None, "created_at": 0, "updated_at": 0}
 
 
 async def test_one_matching_trigger_takes_the_message_and_its_result_is_the_reply(house: House) -> None:

@@ -12,7 +12,7 @@ from arvis.domain.tools import Permit
 from arvis.domain.workflows import PREFIX
 from arvis.ports.store import Store
 from tests.flows.drawn_kit import START, Play, Played, WorkflowStage, drawing, last_words, node, ran, saying
-from tests.flows.engine_kit import Cut, deaths
+from tests.flows.engine_kit import Cut, deaths, family
 from tests.flows.turn_kit import outlive
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -164,6 +164,7 @@ async def test_a_workflow_that_calls_itself_ends_with_a_word_about_it(store: Sto
     found = await through(store, play)
     assert found.execution.status is ExecutionStatus.FAILED
     assert "more than 8 deep" in (found.execution.error or "")
+    assert len(await store.read(family, found.execution.id)) == 9
 
 
 @pytest.mark.parametrize("name", ["nowhere", ""])

@@ -7,7 +7,7 @@ from pathlib import Path
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Store
 from tests.fixtures.workflow_documents import document
-from tests.flows.drawn_kit import Play
+from tests.flows.drawn_kit import START, Play, drawing, node, ran
 from tests.workflows.by_api import differences_of_api
 from tests.workflows.preflight import in_python
 from tests.workflows.running import refusals, run_all
@@ -30,3 +30,18 @@ async def test_the_compiler_refuses_what_has_errors_and_nothing_else(store: Stor
 
 async def test_the_api_finds_the_same_problems(tmp_path: Path) -> None:
     assert await differences_of_api(tmp_path, [(number, document(SEED, number)) for number in range(200)]) == []
+
+
+async def test_parallels_within_one_another_come_together_in_every_round_of_a_loop(store: Store) -> None:
+    """Found by a generated document: each merge waited for what stood at the other, because the loop leads from each to each."""
+    document = drawing(
+        START,
+        node("l", "loop", maxIterations=2),
+        *(node(each, "parallel") for each in ("p", "q")),
+        *(node(each, "wait", amount=0) for each in ("a", "b", "c", "done")),
+        *(node(each, "merge") for each in ("m", "n")),
+        ways=["start > l", "l:loop-start > p > q > a > n > b > m > @loop-back l", "p > c > m", "l:loop-exit > done"],
+    )
+    found = await ran(store, document)
+    assert found.visited("m") == 2
+    assert found.visited("done") == 1

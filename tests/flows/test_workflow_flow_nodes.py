@@ -7,14 +7,10 @@ import pytest
 from arvis.domain.executions import ExecutionStatus
 from arvis.domain.taint import Label
 from arvis.ports.store import Store
-from tests.flows.drawn_kit import START, drawing, node, ran
+from tests.flows.drawn_kit import START, drawing, node, pause, ran
 
 ROUTES = [{"label": "Sales", "description": "wants to buy"}, {"label": "Support"}]
 TEN = [{"field": "total", "operator": "greater", "value": "10"}]
-
-
-def pause(node_id: str, seconds: int = 0, **data: object) -> dict[str, object]:
-    return node(node_id, "wait", amount=seconds, **data)
 
 
 # -- router ------------------------------------------------------------------------------------------------------------
@@ -66,6 +62,10 @@ async def test_a_decision_upon_tainted_words_is_marked(store: Store, given: obje
     found = await ran(store, condition(), input=given, answers={"Judge": "yes"}, taint=frozenset({Label.PEOPLE}))
     assert found.execution.state["out:c"]["tainted"] is True
     assert found.lines("c", "step_end") == ["condition-true (tainted)"]
+    some = node("i", "if", conditions=[{"operator": "contains", "value": "t"}])
+    chosen = drawing(START, some, pause("a"), ways=["start > i", "i:condition-0 > a"])
+    found = await ran(store, chosen, input=given, taint=frozenset({Label.PEOPLE}))
+    assert found.execution.state["out:i"]["tainted"] is True
     clean = await ran(store, condition(), input={"total": 12})
     assert "tainted" not in clean.execution.state["out:c"]
 

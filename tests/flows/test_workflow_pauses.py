@@ -7,12 +7,8 @@ from typing import Any
 
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.ports.store import Store
-from tests.flows.drawn_kit import START, Play, Played, WorkflowStage, drawing, node, saying
+from tests.flows.drawn_kit import START, Play, Played, WorkflowStage, drawing, node, pause, saying
 from tests.flows.engine_kit import World
-
-
-def pause(node_id: str, seconds: int = 0) -> dict[str, Any]:
-    return node(node_id, "wait", amount=seconds)
 
 
 def ask(node_id: str) -> dict[str, Any]:

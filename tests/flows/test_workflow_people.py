@@ -45,15 +45,17 @@ def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Wor
     return workflow
 
 
-async def begun(house: House, workflow: Workflow, *, user: str = "ann", source: str = "chat") -> str:
+async def begun(
+    house: House, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
+) -> str:
     """A run that somebody began in the chat."""
-    return await house.store.write(_begin, workflow, user, source, house.clock.now())
+    return await house.store.write(_begin, workflow, user, role, house.clock.now())
 
 
-def _begin(tx: Transaction, workflow: Workflow, user: str, source: str, now: int) -> str:
-    person = tx.principals.seen(PLATFORM, user, user.title(), PrincipalRole.MEMBER, now)
+def _begin(tx: Transaction, workflow: Workflow, user: str, role: PrincipalRole, now: int) -> str:
+    person = tx.principals.seen(PLATFORM, user, user.title(), role, now)
     place = Address(PLATFORM, BOT, "room")
-    wanted = NewWorkflowRun(workflow, HELPER, place, source, input="hello", principal_id=person.id)
+    wanted = NewWorkflowRun(workflow, HELPER, place, "chat", input="hello", principal_id=person.id)
     return begin(tx, wanted, now).id
 
 
@@ -323,3 +325,13 @@ async def test_an_approval_of_a_turn_is_asked_in_its_chat(house: House) -> None:
     assert "Anybody who may talk with this agent can answer" in shown
     await house.say("reject")
     assert (await house.until_status(message, MessageStatus.ANSWERED)).reply == "It is not sent."
+
+
+@pytest.mark.parametrize(("role", "status"), [("member", ExecutionStatus.FAILED), ("owner", ExecutionStatus.DONE)])
+async def test_a_drawing_opens_no_door_to_a_stronger_agent(house: House, role: str, status: ExecutionStatus) -> None:
+    strong = replace(HELPER, id="agent-strong", slug="strong", name="Strong", tools=("rm",))
+    await house.store.write(lambda tx: tx.agents.add(strong, 0))
+    document = drawing(TRIGGER, node("a", "agent", "A", agent="strong", userPrompt="Go."), ways=["go > a"])
+    run = await ended(house, await begun(house, await drawn(house, document), user=role, role=PrincipalRole(role)))
+    assert run.status is status
+    assert ("out of reach" in (run.error or "")) == (status is ExecutionStatus.FAILED)

@@ -8,17 +8,13 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Store
 from arvis.workflows.compiling import compile_document
-from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, links, node, ran
+from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, links, node, pause, ran
 
 NO = ProviderError(ProviderErrorKind.AUTH, "no")
 
 
 def if_(node_id: str, *values: str, operator: str = "contains") -> dict[str, object]:
     return node(node_id, "if", conditions=[{"operator": operator, "value": value} for value in values])
-
-
-def pause(node_id: str, seconds: int) -> dict[str, object]:
-    return node(node_id, "wait", amount=seconds)
 
 
 # -- start -------------------------------------------------------------------------------------------------------------
@@ -172,16 +168,18 @@ async def test_a_run_has_so_many_steps(store: Store) -> None:
 
 async def test_branches_that_multiply_without_end_fail_the_run(store: Store) -> None:
     fan = [f"a{number}" for number in range(20)]
-    document = drawing(
-        START,
-        pause("hub", 0),
-        *(pause(each, 0) for each in fan),
-        ways=["start > hub", *(f"hub > {each} > hub" for each in fan)],
-    )
+    ways = ["start > hub", *(f"hub > {each} > hub" for each in fan)]
+    document = drawing(START, pause("hub"), *map(pause, fan), ways=ways, maxSteps=50_000, maxVisits=5_000)
     found = await ran(store, document)
-    assert found.execution.status is ExecutionStatus.FAILED
-    assert found.execution.error is not None
-    assert "branches at once" in found.execution.error or "more than" in found.execution.error
+    assert found.execution.error == "It would have more than 1000 branches at once."
+
+
+async def test_what_makes_no_sense_to_a_node_is_an_error_of_its_branch(store: Store) -> None:
+    nodes = (node("p", "parallel"), node("r", "router", "Choice", agent="nobody-here", routes=[{"label": "A"}]))
+    ways = ["start > p > r", "r:route-0 > m", "p > w > m"]
+    found = await ran(store, drawing(START, *nodes, pause("w"), node("m", "merge"), ways=ways))
+    assert found.output[0]["failed"].startswith("Choice: There is no agent nobody-here")
+    assert found.output[1] == "hello"
 
 
 async def test_an_unknown_kind_is_skipped_with_a_warning(store: Store) -> None:

@@ -252,8 +252,7 @@ async def running_site(
         box = SealedBox(file=secrets_key_file(folder), given=None, tell=redact.learn)
         book = AccountBook(configured=accounts, store=store, secrets=box)
         shelf = SkillShelf(store=store, clock=clock, folder=folder / "skills")
-        bot_book = BotBook(configured=configured, store=store, secrets=box)
-        await bot_book.learn()
+        await (bot_book := BotBook(configured=configured, store=store, secrets=box)).learn()
         maker = maker or ConnectorMaker(services=ConnectorServices(clock=clock, commands=()))
         fleet = BotFleet(book=bot_book, maker=maker)
         around = Surroundings(
@@ -268,21 +267,8 @@ async def running_site(
         server = WebServer(around=around)
         await server.start()
         stack.push_async_callback(server.stop)
-        yield Site(
-            server,
-            await stack.enter_async_context(a_client()),
-            store,
-            bus,
-            clock,
-            inbox,
-            insights,
-            operations,
-            connector,
-            book,
-            redact,
-            fleet,
-            roles,
-        )
+        http = await stack.enter_async_context(a_client())
+        yield Site(server, http, store, bus, clock, inbox, insights, operations, connector, book, redact, fleet, roles)
 
 
 def a_client() -> aiohttp.ClientSession:

@@ -49,12 +49,17 @@ class Preflight:
 
 def bundled(node: Path, folder: Path) -> Preflight:
     """The rules as one file in this folder, made with the packages of the dashboard."""
+    return Preflight(node, bundle_of(_ENTRY, node, folder))
+
+
+def bundle_of(entry: Path, node: Path, folder: Path) -> Path:
+    """A script with what it imports of the dashboard, as one file in this folder."""
     assert _BUNDLER.exists(), "run: python hatch_build.py --checks"
-    bundle = folder / "preflight.mjs"
+    bundle = folder / entry.name
     command: list[str | Path] = [
         node,
         _BUNDLER,
-        _ENTRY,
+        entry,
         "--file",
         bundle,
         "--format",
@@ -65,7 +70,7 @@ def bundled(node: Path, folder: Path) -> Preflight:
         "silent",
     ]
     subprocess.run(command, cwd=UI, stdout=subprocess.DEVNULL, timeout=120, check=True)
-    return Preflight(node, bundle)
+    return bundle
 
 
 def in_python(document: Any, names: Names | None = None) -> Judged:

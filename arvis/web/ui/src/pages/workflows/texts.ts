@@ -152,7 +152,7 @@ export const texts = words({
       title: "Examples",
       about: "Take one as it is, then change what you like. Each runs with the demo model, too.",
       take: "Use this",
-      takeOf: (name: string) => `Use ${name}`,
+      takeOf: (name: string) => `Use this: ${name}`,
       blank: "Blank workflow",
       blankWhy: "A start and nothing else: draw the rest yourself.",
       taken: "The workflow is made.",

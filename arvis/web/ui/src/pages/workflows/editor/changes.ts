@@ -18,7 +18,6 @@ export type Change =
   | { do: "move"; positions: Record<string, Point> }
   | { do: "nudge"; ids: readonly string[]; by: Point }
   | { do: "connect"; connection: NewConnection }
-  | { do: "reconnect"; id: string; target: string; targetHandle?: string }
   | { do: "remove"; nodes?: readonly string[]; lines?: readonly string[] }
   | { do: "set"; id: string; field: string; value: Json | undefined }
   | { do: "label"; id: string; label: string }
@@ -46,8 +45,6 @@ export function changed(document: WorkflowDocument, action: Change): WorkflowDoc
       return nudged(document, action.ids, action.by);
     case "connect":
       return connected(document, action.connection);
-    case "reconnect":
-      return reconnected(document, action);
     case "remove":
       return without(document, action.nodes ?? [], action.lines ?? []);
     case "set":
@@ -162,14 +159,6 @@ function leading(node: WorkflowNode): WorkflowNode {
   const { tools } = node.data;
   const others = typeof tools === "object" && tools !== null && !Array.isArray(tools) ? tools : {};
   return others.subagents === true ? node : { ...node, data: { ...node.data, tools: { ...others, subagents: true } } };
-}
-
-function reconnected(
-  document: WorkflowDocument,
-  { id, target, targetHandle = "" }: { id: string; target: string; targetHandle?: string },
-): WorkflowDocument {
-  const connections = document.connections.map((one) => (one.id === id ? { ...one, target, targetHandle } : one));
-  return { ...document, connections };
 }
 
 function without(document: WorkflowDocument, nodes: readonly string[], lines: readonly string[]): WorkflowDocument {

@@ -1,0 +1,140 @@
+"""What the editor does to documents, run in Node: every step can be taken back and done again, and nothing is left loose."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from arvis.workflows.kinds import KINDS
+from tests.conftest import require
+from tests.workflows.preflight import bundle_of
+
+SCRIPT = Path(__file__).parents[1] / "workflows" / "editing.mjs"
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The documents after each action, the number of steps kept, and the document after all undo and all redo."""
+
+    after: list[Json]
+    steps: int
+    undone: Json
+    redone: Json
+
+
+Edit = Callable[[Json, list[Json]], Edited]
+
+
+@pytest.fixture(scope="module")
+def edit(tmp_path_factory: pytest.TempPathFactory) -> Edit:
+    node = require("node")
+    bundle = bundle_of(SCRIPT, node, tmp_path_factory.mktemp("editing"))
+
+    def run(document: Json, actions: list[Json]) -> Edited:
+        line = json.dumps({"document": document, "actions": actions})
+        answer = subprocess.run(
+            [node, bundle], input=line.encode(), stdout=subprocess.PIPE, timeout=60, check=True
+        ).stdout
+        return Edited(**json.loads(answer))
+
+    return run
+
+
+def chosen_by(operator: str = "equal") -> Json:
+    rows = [{"operator": operator, "value": value} for value in ("one", "two", "three")]
+    lines = [
+        {"id": f"c{at}", "source": "i", "sourceHandle": way, "target": target, "targetHandle": ""}
+        for at, (way, target) in enumerate([("condition-0", "x"), ("condition-2", "z"), ("false", "y")], 1)
+    ]
+    nodes = [{"id": "i", "type": "if", "x": 0, "y": 0, "data": {"conditions": rows}}]
+    nodes += [{"id": name, "type": "response", "x": 0, "y": 0, "data": {}} for name in "xyz"]
+    return {"schema": 1, "settings": {}, "nodes": nodes, "connections": lines}
+
+
+def row(**change: object) -> Json:
+    return {"do": "row", "id": "i", "field": "conditions", "change": change}
+
+
+def ways(document: Json) -> set[tuple[str, str]]:
+    return {(line["sourceHandle"], line["target"]) for line in document["connections"]}
+
+
+def test_connections_go_with_their_rows_and_end_with_them(edit: Edit) -> None:
+    moved, removed, added = edit(
+        chosen_by(), [row(do="move", row=2, to=0), row(do="remove", row=1), row(do="add", row={"value": "four"})]
+    ).after
+    assert ways(moved) == {("condition-0", "z"), ("condition-1", "x"), ("false", "y")}
+    assert ways(removed) == {("condition-0", "z"), ("false", "y")}
+    assert ways(added) == ways(removed)
+    assert [one["value"] for one in added["nodes"][0]["data"]["conditions"]] == ["three", "two", "four"]
+
+
+def test_the_letters_of_a_word_are_one_step(edit: Edit) -> None:
+    typed = [{"do": "set", "id": "x", "field": "template", "value": "Hello"[:length]} for length in range(1, 6)]
+    assert edit(chosen_by(), typed).steps == 1
+    assert edit(chosen_by(), [*typed[:2], {"do": "rest"}, *typed[2:]]).steps == 2
+
+
+def test_what_is_pasted_has_names_of_its_own(edit: Edit) -> None:
+    document = chosen_by()
+    clip = {"nodes": document["nodes"], "connections": document["connections"]}
+    (pasted,) = edit(document, [{"do": "paste", "clip": clip}]).after
+    assert len(pasted["nodes"]) == 8
+    assert_sound(pasted)
+
+
+def test_an_arranged_document_has_no_steps_on_one_another(edit: Edit) -> None:
+    (arranged,) = edit(chosen_by(), [{"do": "arrange"}]).after
+    places = [(node["x"], node["y"]) for node in arranged["nodes"]]
+    assert len(set(places)) == len(places)
+    assert all(x > places[0][0] for x, _ in places[1:])
+
+
+def test_whatever_is_done_can_be_taken_back_and_done_again(edit: Edit) -> None:
+    chance = Random(9)
+    names = [f"{kind}-{number}" for kind in KINDS for number in (1, 2)] + ["i", "x", "y", "z"]
+    actions = [draw(chance, names) for _ in range(180)]
+    start = chosen_by()
+    edited = edit(start, actions)
+    for document in edited.after:
+        assert_sound(document)
+    assert edited.steps >= 100
+    assert edited.undone == start
+    assert edited.redone == edited.after[-1]
+
+
+def draw(chance: Random, names: list[str]) -> Json:
+    """Something that somebody might do, also to what is not there."""
+    one, other = chance.choice(names), chance.choice(names)
+    way = chance.choice(["", "false", "condition-0", "subagent"])
+    line = {"source": one, "sourceHandle": way, "target": other, "targetHandle": ""}
+    actions: list[Json] = [
+        *({"do": "add", "kind": chance.choice(list(KINDS)), "at": {"x": 7, "y": 900}} for _ in range(4)),
+        {"do": "nudge", "ids": [one, other], "by": {"x": 20, "y": -40}},
+        {"do": "set", "id": one, "field": "prompt", "value": other},
+        {"do": "label", "id": one, "label": chance.choice(["", "Name"])},
+        {"do": "connect", "connection": line},
+        {"do": "remove", "nodes": [one]},
+        {"do": "arrange"},
+        row(do="add", row={"operator": "equal", "value": "new"}),
+        row(do="remove", row=chance.randrange(3)),
+        row(do="move", row=chance.randrange(3), to=chance.randrange(3)),
+    ]
+    return chance.choice(actions)
+
+
+def assert_sound(document: Json) -> None:
+    """Nothing bears the name of another, and all steps stand on the crossings of the grid."""
+    for things in (document["nodes"], document["connections"]):
+        names = [thing["id"] for thing in things]
+        assert len(set(names)) == len(names)
+    for node in document["nodes"]:
+        assert (node["x"] % 20, node["y"] % 20) == (0, 0)
