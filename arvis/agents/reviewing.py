@@ -78,7 +78,12 @@ def review(
         return "This question is answered already."
     except Unprocessable as wrong:
         return f"{wrong.what} {wrong.fix or ''}".strip()
-    said = {"approve": "Allowed.", "reject": "Not allowed.", "edit": "Allowed with your change.", "answer": "Passed on."}
+    said = {
+        "approve": "Allowed.",
+        "reject": "Not allowed.",
+        "edit": "Allowed with your change.",
+        "answer": "Passed on.",
+    }
     return said.get(given.decision, "Passed on; nothing was done.")
 
 

@@ -197,7 +197,11 @@ def _result_of(execution: Execution) -> RunResult:
 def _said_before(execution: Execution) -> bool:
     """Whether a node of a workflow said on the way what the run ends with. What the last node said is left to the end."""
     result = execution.result if isinstance(execution.result, dict) else {}
-    said = {text for name, text in execution.state.items() if name.startswith(SAID) and name != SAID + result.get("last", "")}
+    said = {
+        text
+        for name, text in execution.state.items()
+        if name.startswith(SAID) and name != SAID + result.get("last", "")
+    }
     return is_workflow(execution) and bool(result.get("content")) and result["content"] in said
 
 

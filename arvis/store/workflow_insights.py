@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
 from arvis.domain.workflows import LogEntry, RunStatus
@@ -19,14 +20,11 @@ _NEWEST = 2**31 - 1
 #: Of what a run called.
 _MOST_CHILDREN = 500
 _LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
-#: Status -> that of the execution, and whether it has taken a step (None: either).
-_STORED: Mapping[RunStatus, tuple[ExecutionStatus, int | None]] = {
-    RunStatus.PENDING: (ExecutionStatus.RUNNING, 0),
-    RunStatus.RUNNING: (ExecutionStatus.RUNNING, 1),
-    RunStatus.PAUSED: (ExecutionStatus.PAUSED, None),
-    RunStatus.COMPLETED: (ExecutionStatus.DONE, None),
-    RunStatus.FAILED: (ExecutionStatus.FAILED, None),
-    RunStatus.CANCELLED: (ExecutionStatus.CANCELLED, None),
+#: Of runs that are over, the status of their execution.
+_OVER: Mapping[RunStatus, ExecutionStatus] = {
+    RunStatus.COMPLETED: ExecutionStatus.DONE,
+    RunStatus.FAILED: ExecutionStatus.FAILED,
+    RunStatus.CANCELLED: ExecutionStatus.CANCELLED,
 }
 
 
@@ -70,18 +68,19 @@ class SqlWorkflowInsights:
         limit: int,
         cursor: str | None,
     ) -> Page[RunRow]:
-        stored, begun = _STORED[status] if status is not None else (None, None)
         pattern = None if source is None else f"{pattern_of(source)[1:-1]}:%"
-        given = {"before": cursor or LAST, "status": stored, "begun": begun, "source": source, "pattern": pattern}
+        given = {"before": cursor or LAST, "source": source, "pattern": pattern, "limit": limit + 1}
         async with self._snapshots.snapshot() as snapshot:
-            if workflow_id is not None:
-                rows = await snapshot.rows("list_runs_of", workflow_id=workflow_id, limit=limit + 1, **given)
+            if status is not None and status not in _OVER:
+                shown = await _live_runs(snapshot, status, {**given, "workflow_id": workflow_id})
             else:
-                rows = await snapshot.rows(
-                    "list_live_runs" if stored in _LIVE else "list_runs", limit=limit + 1, **given
-                )
-            shown = [await _run(snapshot, row) for row in rows[:limit]]
-        return Page(shown, shown[-1].run.execution_id if len(rows) > limit else None)
+                given["status"] = _OVER[status] if status is not None else None
+                if workflow_id is not None:
+                    rows = await snapshot.rows("list_runs_of", workflow_id=workflow_id, **given)
+                else:
+                    rows = await snapshot.rows("list_runs", **given)
+                shown = [await _run(snapshot, row) for row in rows]
+        return Page(shown[:limit], shown[limit - 1].run.execution_id if len(shown) > limit else None)
 
     async def run(self, run_id: str) -> RunView | None:
         async with self._snapshots.snapshot() as snapshot:
@@ -118,14 +117,31 @@ async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
     workflow = workflow_of(row)
     triggers = await snapshot.rows("trigger_kinds_of", workflow_id=workflow.id)
     last = await snapshot.rows("last_run_of", workflow_id=workflow.id)
+    newest = (
+        await _run(snapshot, (await snapshot.rows("one_run", execution_id=last[0]["execution_id"]))[0])
+        if last
+        else None
+    )
     live = await snapshot.rows("count_live_runs", graph=workflow.graph, limit=MOST_LIVE)
     return WorkflowRow(
         workflow=workflow,
         problems=row["problems"],
         triggers=list(dict.fromkeys(each["kind"] for each in triggers)),
-        last_run=_last(last[0]) if last else None,
+        last_run=LastRun(newest.run.execution_id, newest.status, newest.run.created_at) if newest else None,
         live=int(live[0]["count"]),
     )
+
+
+async def _live_runs(snapshot: Snapshot, status: RunStatus, given: Mapping[str, Any]) -> list[RunRow]:
+    """One more than a page of those that stand so: what they wait for tells, so they are looked at one by one."""
+    wanted, before, found = int(given["limit"]), str(given["before"]), list[RunRow]()
+    while rows := await snapshot.rows("list_live_runs", **{**given, "before": before}):
+        shown = [await _run(snapshot, row) for row in rows]
+        found += [each for each in shown if each.status is status]
+        if len(found) >= wanted or len(rows) < wanted:
+            break
+        before = shown[-1].run.execution_id
+    return found[:wanted]
 
 
 async def _run(snapshot: Snapshot, row: Row) -> RunRow:
@@ -141,7 +157,7 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
         run=run,
         slug=row["slug"],
         name=row["name"],
-        status=status_of(stored, row["steps"]),
+        status=status_of(stored, row["steps"], at_work=bool(row["calls"]) and not asked),
         error=row["error"],
         ended_at=None if stored in _LIVE else row["updated_at"],
         asked=[Asked(each["id"], each["node"]) for each in asked],
@@ -149,23 +165,20 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
     )
 
 
-def status_of(stored: ExecutionStatus, steps: int) -> RunStatus:
+def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
+    """`at_work`: what it called goes on, and nobody is asked. A run sleeps meanwhile, which is nothing that people would call a
+    pause."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING
         case ExecutionStatus.PAUSED:
-            return RunStatus.PAUSED
+            return RunStatus.RUNNING if at_work else RunStatus.PAUSED
         case ExecutionStatus.DONE:
             return RunStatus.COMPLETED
         case ExecutionStatus.FAILED:
             return RunStatus.FAILED
         case ExecutionStatus.CANCELLED:
             return RunStatus.CANCELLED
-
-
-def _last(row: Row) -> LastRun:
-    status = status_of(ExecutionStatus(row["status"]), row["steps"])
-    return LastRun(row["execution_id"], status, row["created_at"])
 
 
 def _version(row: Row) -> VersionRow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.domain.agent_rules import COMPLETIONS, GRAPHS, ON_NEW_MESSAGE, SLUG
+from arvis.domain.agent_rules import COMPLETIONS, ON_NEW_MESSAGE, SLUG
 from arvis.domain.agents import Agent, AgentVersion, Binding, Permission
 from arvis.domain.messages import Respond
 from arvis.web.bodies import Fields, unusable
@@ -53,7 +53,7 @@ _WRITTEN: dict[str, Schema] = {
     "role": STRING,
     "description": STRING,
     "model": {**optional(STRING), "description": "provider/model; null: the account's own."},
-    "graph": one_of(GRAPHS),
+    "graph": {**STRING, "description": "How it works: one of GET /api/graphs, or `workflow:SLUG`."},
     **_MORE,
 }
 AGENT_DETAIL = record({**AGENT["properties"], **_MORE, "bindings": array(BINDING)})

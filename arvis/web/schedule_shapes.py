@@ -16,7 +16,7 @@ _SCRIPT: Schema = {"type": "object", "description": "Of heartbeats: fetch a numb
 _GRAPH: Schema = {
     **STRING,
     "description": "What runs it: agent, heartbeat, planning, code or converse (general and overlord are other names of the "
-    "first two). Null: `agent` runs crons, `heartbeat` heartbeats.",
+    "first two), or `workflow:SLUG`. Null: `agent` runs crons, `heartbeat` heartbeats.",
 }
 _GRACE: Schema = {
     **INTEGER,

@@ -138,8 +138,9 @@ def _places(nodes: Iterable[str]) -> frozenset[str]:
 
 
 def _rule(drawn: Drawn) -> str | None:
-    """None: it runs once for every arrival. What is written into nodes of unknown kinds was never checked."""
-    rule = drawn.data.get("join")
+    """None: it runs once for every arrival. What is written into nodes of unknown kinds was never checked; a loop tells its
+    entrances and its rounds apart by itself."""
+    rule = drawn.data.get("join") if drawn.kind.name != "loop" else None
     if drawn.kind.name == "merge" and rule in {None, "", "each"}:
         return joins.ANY if drawn.data.get("strategy") == "first" else joins.ALL
     if rule == joins.COUNT and not is_whole(drawn.data.get("joinCount")):

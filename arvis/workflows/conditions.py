@@ -13,7 +13,8 @@ from arvis.workflows.templates import MISSING, at_path, data_of
 
 #: The words that stand for "it holds".
 YES = frozenset({"true", "yes"})
-_CONTAINS = re.compile(r"^(?P<text>.*?)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
+#: Blanks are looked at from their first one only: thousands of them must not cost the square of it.
+_CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
 #: A pattern of a rule, and what it is held against, in characters: what people draw may ask for no endless search.
 _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000

@@ -31,11 +31,10 @@ _LONGEST_SUMMARY = 500
 #: Longer replies are taken for words, whatever they begin with.
 _LONGEST_ERROR = 1_000
 
-_MARKER = re.compile(r"^[\s#*_`]*HAND_BACK[\s*_`:]*$", re.MULTILINE)
+#: All of these look at a line of its own at most once: what they read may be the words of somebody who means harm.
+_MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t*_`:]*$", re.MULTILINE)
 _FIELD = re.compile(
-    r"^[\s*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[\s*_]*:[\s*_]*(?P<text>.*?)\s*"
-    r"(?=^[\s*_\-]*(?:Summary|Artifact|Needs user input|Suggested next action)[\s*_]*:|\Z)",
-    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+    r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)", re.IGNORECASE
 )
 #: What vendors and their programs say instead of an answer; people begin no answer so.
 _ERRORS = re.compile(
@@ -51,7 +50,7 @@ _ERRORS = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_VERDICT = re.compile(r"^[\s*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
+_VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[ \t*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +80,7 @@ def handed_back(text: str) -> HandBack:
     """The last block counts."""
     marks = [*_MARKER.finditer(text)]
     result = text[: marks[-1].start()].strip() if marks else text.strip()
-    fields = (
-        {each["name"].casefold(): each["text"].strip() for each in _FIELD.finditer(text[marks[-1].end() :])}
-        if marks
-        else {}
-    )
+    fields = _fields(text[marks[-1].end() :]) if marks else {}
     artifact = fields.get("artifact", "")
     return HandBack(
         summary=fields.get("summary") or (result or text)[:_LONGEST_SUMMARY],
@@ -94,6 +89,18 @@ def handed_back(text: str) -> HandBack:
         next_action=fields.get("suggested next action", ""),
         result=result,
     )
+
+
+def _fields(block: str) -> dict[str, str]:
+    """The texts of the block by their names in lower case; a text goes on over lines that begin no other."""
+    found = dict[str, list[str]]()
+    lines = list[str]()
+    for line in block.splitlines():
+        if begun := _FIELD.match(line):
+            lines = found[begun["name"].casefold()] = [begun["text"]]
+        else:
+            lines.append(line)
+    return {name: "\n".join(text).strip() for name, text in found.items()}
 
 
 def verdict_in(text: str) -> tuple[bool, str] | None:

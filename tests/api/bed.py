@@ -79,3 +79,19 @@ def _furnish(bed: Bed) -> None:
         "/api/accounts",
         {"name": "spare", "provider": "openai", "model": "m", "apiKey": "sk-none", "status": "disabled"},
     )
+    _furnish_workflows(bed)
+
+
+def _furnish_workflows(bed: Bed) -> None:
+    """One that begins by itself, an agent and a schedule of it, a run that is over and one that waits for a person."""
+    (watch,) = [each for each in bed.call("GET", "/api/workflows/examples")["items"] if each["slug"] == "data-watch"]
+    bed.call("POST", "/api/workflows", {"name": "Watch", "slug": "watch", "document": watch["document"]})
+    bed.call("POST", "/api/workflows/watch/runs", {"input": {"before": 100, "now": 101}})
+    asked = bed.call("POST", "/api/workflows", {"name": "Asks", "slug": "asks", "document": _ASKS})
+    bed.call(
+        "PATCH",
+        "/api/workflows/asks",
+        {"description": "It asks.", "document": {**_ASKS, "nodes": [_START]}, "draft": True},
+    )
+    bed.call("POST", "/api/workflows/asks/runs", {"input": "go"})
+    bed.call("POST", "/api/agents", {"slug": "drawn", "name": "Drawn", "graph": "workflow:asks"})

@@ -193,7 +193,9 @@ async def test_older_messages_come_on_demand_and_stay_in_order(dashboard: Page, 
     for number in range(60):
         body = {"content": f"demo: say answer {number}", "channelId": f"dashboard-agent-{slug}"}
         sent = await daemon.api("POST", "/api/message", body)
-        await daemon.api("GET", f"/api/messages/{sent['messageId']}/wait")  # else waiting messages are answered together
+        await daemon.api(
+            "GET", f"/api/messages/{sent['messageId']}/wait"
+        )  # else waiting messages are answered together
     await dashboard.goto(f"/chat/{slug}")
     await expect(answers(dashboard).last).to_have_text("answer 59", timeout=20_000)
     await dashboard.reload()

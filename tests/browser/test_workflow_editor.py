@@ -71,20 +71,19 @@ async def enter(button: Locator) -> None:
     await button.press("Enter")
 
 
-async def run_and_approve(
-    page: Page, daemon: Daemon, workflow: str, press: Callable[[Locator], Awaitable[None]]
-) -> None:
-    """Begin a run in the editor, say yes where it is shown, and see what came of it."""
+async def run_and_approve(page: Page, daemon: Daemon, press: Callable[[Locator], Awaitable[None]]) -> Document:
+    """Begin a run in the editor, which saves before, say yes where it is shown, and see what came of it: the run."""
     await press(page.get_by_role("button", name="Run", exact=True))
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Input").fill("Tell the team.")
     await press(dialog.get_by_role("button", name="Run", exact=True))
-    await page.wait_for_url(f"**/workflows/{workflow}/runs/*")
+    await page.wait_for_url("**/workflows/*/runs/*")
     await press(page.get_by_role("button", name="Approve").first)
     await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
-    found = await daemon.api("GET", f"/api/runs/{page.url.rsplit('/', 1)[1]}")
-    assert found["status"] == "completed"
-    assert found["nodes"]["agent-1"]["state"] == "done"
+    run: Document = await daemon.api("GET", f"/api/runs/{page.url.rsplit('/', 1)[1]}")
+    assert run["status"] == "completed"
+    assert run["nodes"]["agent-1"]["state"] == "done"
+    return run
 
 
 async def test_a_workflow_with_an_approval_is_drawn_by_mouse_run_approved_and_its_result_seen(
@@ -107,13 +106,10 @@ async def test_a_workflow_with_an_approval_is_drawn_by_mouse_run_approved_and_it
     await drag(dashboard, handle(dashboard, "approval-1", "out:approve"), handle(dashboard, "agent-1", "in:"))
     await expect(dashboard.locator(".react-flow__edge")).to_have_count(2)
     await expect(dashboard.get_by_text("Ready to run")).to_be_visible()
-    await dashboard.get_by_role("button", name="Save", exact=True).click()
-    await dashboard.wait_for_url("**/edit")
-    workflow = dashboard.url.split("/")[-2]
-    made = await saved(daemon, workflow)
+    run = await run_and_approve(dashboard, daemon, lambda button: button.click())
+    made = await saved(daemon, run["workflow"]["id"])
     assert made["name"] == "Announce"
     assert ways(made["document"]) == {("start-1", "", "approval-1"), ("approval-1", "approve", "agent-1")}
-    await run_and_approve(dashboard, daemon, workflow, lambda button: button.click())
 
 
 async def test_the_same_by_keyboard_alone(dashboard: Page, daemon: Daemon) -> None:
@@ -150,7 +146,7 @@ async def test_the_same_by_keyboard_alone(dashboard: Page, daemon: Daemon) -> No
     workflow = dashboard.url.split("/")[-2]
     drawn = ways((await saved(daemon, workflow))["document"])
     assert drawn == {("start-1", "", "approval-1"), ("approval-1", "approve", "agent-1")}
-    await run_and_approve(dashboard, daemon, workflow, enter)
+    await run_and_approve(dashboard, daemon, enter)
 
 
 async def test_a_problem_is_shown_at_its_step_and_in_the_list_and_keeps_from_running_not_from_saving(

@@ -76,7 +76,7 @@ async def test_a_file_is_brought_in(dashboard: Page, daemon: Daemon) -> None:
     await dashboard.goto("/workflows/import")
     content = json.dumps({**ASKING, "name": "Out of a file"}).encode()
     await dashboard.get_by_label("File").set_input_files(
-        [{"name": "a.json", "mimeType": "application/json", "buffer": content}]
+        {"name": "a.json", "mimeType": "application/json", "buffer": content}
     )
     await expect(dashboard.get_by_label("Document")).to_have_value(content.decode())
     await dashboard.get_by_label("Name").fill("Renamed on the way")

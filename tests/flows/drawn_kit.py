@@ -155,11 +155,15 @@ class Play:
         assert workflow is not None
         tx.workflows.update(replace(workflow, version=2, runnable=2, removed_at=1))
 
-    def begin(self, tx: Transaction, now: int) -> str:
+    def lay(self, tx: Transaction, now: int) -> Workflow:
+        """What is there before it begins."""
         tx.agents.add(self.agent, now)
         for slug, document in self.others.items():
             _kept(tx, f"{slug}-{self.mark}", document, now)
-        workflow = _kept(tx, f"main-{self.mark}", self.document, now)
+        return _kept(tx, f"main-{self.mark}", self.document, now)
+
+    def begin(self, tx: Transaction, now: int) -> str:
+        workflow = self.lay(tx, now)
         wanted = workflow_runs.NewWorkflowRun(
             workflow=workflow,
             agent=self.agent,

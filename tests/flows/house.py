@@ -52,7 +52,7 @@ from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.providers import GivenProviders
 from arvis.tools.policy import Policy
 from arvis.tools.registry import Registry
-from tests.flows.house_parts import MovableClock, ObservedStore
+from tests.flows.house_parts import MovableClock, ObservedStore, add_agents
 from tests.flows.scripted import (
     BOT,
     PATIENCE_SECONDS,
@@ -362,8 +362,7 @@ async def open_house(
     speaker: Speaker | None = None,
     plugins: Plugins | None = None,
 ) -> AsyncIterator[House]:
-    clock = SystemClock()
-    await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    await asyncio.to_thread(bring_up_to_date, database, (clock := SystemClock()).now())
     new_id = IdMaker(clock=clock, random_bits=secrets.randbits)
     async with open_store(database, boot="house", new_id=new_id) as (store, insights):
         house = House(
@@ -380,8 +379,7 @@ async def open_house(
             senses=Senses(database.folder / "sessions", transcriber, speaker),
             plugins=plugins,
         )
-        for agent in agents:
-            await store.write(lambda tx, agent: tx.agents.add(agent, clock.now()), agent)
+        await store.write(add_agents, list(agents), clock.now())
         if started:
             await house.start()
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
+from arvis.domain.agents import Agent
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
 from arvis.process.clock import SystemClock
@@ -63,3 +64,8 @@ class ObservedStore:
 
     async def get_blob(self, sha256: str) -> bytes | None:
         return await self._store.get_blob(sha256)
+
+
+def add_agents(tx: Transaction, agents: Sequence[Agent], now: int) -> None:
+    for agent in agents:
+        tx.agents.add(agent, now)

@@ -123,70 +123,69 @@ def test_what_cannot_be_read_is_left_for_the_check(raw: Any) -> None:
 # -- behaviour.md 2.7 --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("raw", "kind", "data"),
-    [
-        (
-            theirs("t", "sulla-desktop", "trigger", triggerDescription="d"),
-            "trigger",
-            {"kind": "dashboard", "description": "d"},
+#: Nodes of a playbook, and what they are here.
+PLAYBOOK = [
+    (
+        theirs("t", "sulla-desktop", "trigger", triggerDescription="d"),
+        "trigger",
+        {"kind": "dashboard", "description": "d"},
+    ),
+    (theirs("t", "chat-app"), "trigger", {"kind": "chat-app"}),
+    (
+        theirs(
+            "a", "agent", agentId="x", agentName="N", additionalPrompt="p", userMessage="u", completionContract=True
         ),
-        (theirs("t", "chat-app"), "trigger", {"kind": "chat-app"}),
-        (
-            theirs(
-                "a", "agent", agentId="x", agentName="N", additionalPrompt="p", userMessage="u", completionContract=True
-            ),
-            "agent",
-            {"agent": "x", "agentName": "N", "systemPrompt": "p", "userPrompt": "u", "completionContract": True},
-        ),
-        (
-            theirs("a", "agent", additionalPrompt="p", completionContract="End with HAND_BACK."),
-            "agent",
-            {"systemPrompt": "p\n\nEnd with HAND_BACK.", "completionContract": True},
-        ),
-        (
-            theirs(
-                "c",
-                "tool-call",
-                integrationSlug="mail",
-                endpointName="send",
-                defaults={"to": "x"},
-                preCallDescription="r",
-            ),
+        "agent",
+        {"agent": "x", "agentName": "N", "systemPrompt": "p", "userPrompt": "u", "completionContract": True},
+    ),
+    (
+        theirs("a", "agent", additionalPrompt="p", completionContract="End with HAND_BACK."),
+        "agent",
+        {"systemPrompt": "p\n\nEnd with HAND_BACK.", "completionContract": True},
+    ),
+    (
+        theirs(
+            "c",
             "tool-call",
-            {"arguments": {"to": "x"}, "review": "r", "tool": "mail.send"},
+            integrationSlug="mail",
+            endpointName="send",
+            defaults={"to": "x"},
+            preCallDescription="r",
         ),
-        (theirs("c", "tool-call", endpointName="send"), "tool-call", {"tool": "send"}),
-        (
-            theirs("r", "router", classificationPrompt="p", routes=[{"label": "a"}]),
-            "router",
-            {"prompt": "p", "routes": [{"label": "a"}]},
-        ),
-        (
-            theirs(
-                "c", "condition", combinator="AND", rules=[{"field": "a.b", "operator": "greaterThan", "value": 5}, 3]
-            ),
-            "condition",
-            {"combinator": "and", "rules": [{"field": "a.b", "operator": "greater", "value": "5"}, 3]},
-        ),
-        (theirs("w", "wait", delayAmount="5", delayUnit="minutes"), "wait", {"amount": 5, "unit": "minutes"}),
-        (
-            theirs("l", "loop", maxIterations=3.0, condition="yes", conditionMode="llm"),
-            "loop",
-            {"maxIterations": 3, "condition": "yes", "conditionMode": "llm"},
-        ),
-        (
-            theirs("u", "sub-workflow", workflowId="x", awaitResponse=False),
-            "sub-workflow",
-            {"workflow": "x", "awaitResponse": False},
-        ),
-        (theirs("u", "user-input", promptText="p"), "user-input", {"prompt": "p"}),
-        (theirs("r", "response", responseTemplate="t"), "response", {"template": "t"}),
-        (theirs("t", "transfer", targetWorkflowId="x"), "transfer", {"workflow": "x"}),
-        (theirs("m", "merge", strategy="first"), "merge", {"strategy": "first"}),
-        (theirs("o", "odd", some=1), "odd", {"some": 1}),
-    ],
-)
+        "tool-call",
+        {"arguments": {"to": "x"}, "review": "r", "tool": "mail.send"},
+    ),
+    (theirs("c", "tool-call", endpointName="send"), "tool-call", {"tool": "send"}),
+    (
+        theirs("r", "router", classificationPrompt="p", routes=[{"label": "a"}]),
+        "router",
+        {"prompt": "p", "routes": [{"label": "a"}]},
+    ),
+    (
+        theirs("c", "condition", combinator="AND", rules=[{"field": "a.b", "operator": "greaterThan", "value": 5}, 3]),
+        "condition",
+        {"combinator": "and", "rules": [{"field": "a.b", "operator": "greater", "value": "5"}, 3]},
+    ),
+    (theirs("w", "wait", delayAmount="5", delayUnit="minutes"), "wait", {"amount": 5, "unit": "minutes"}),
+    (
+        theirs("l", "loop", maxIterations=3.0, condition="yes", conditionMode="llm"),
+        "loop",
+        {"maxIterations": 3, "condition": "yes", "conditionMode": "llm"},
+    ),
+    (
+        theirs("u", "sub-workflow", workflowId="x", awaitResponse=False),
+        "sub-workflow",
+        {"workflow": "x", "awaitResponse": False},
+    ),
+    (theirs("u", "user-input", promptText="p"), "user-input", {"prompt": "p"}),
+    (theirs("r", "response", responseTemplate="t"), "response", {"template": "t"}),
+    (theirs("t", "transfer", targetWorkflowId="x"), "transfer", {"workflow": "x"}),
+    (theirs("m", "merge", strategy="first"), "merge", {"strategy": "first"}),
+    (theirs("o", "odd", some=1), "odd", {"some": 1}),
+]
+
+
+@pytest.mark.parametrize(("raw", "kind", "data"), PLAYBOOK)
 def test_a_node_of_a_playbook(raw: dict[str, Any], kind: str, data: dict[str, Any]) -> None:
     expected = {"id": raw["id"], "type": kind, "x": 1, "y": 2, "label": raw["id"].upper(), "data": data}
     assert node(raw) == expected

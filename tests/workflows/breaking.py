@@ -195,6 +195,12 @@ def _circle_of_joins(chance: Random, drawn: Document) -> None:
             _connect(drawn, node["id"], other["id"])
 
 
+def _loop_itself(chance: Random, drawn: Document) -> None:
+    """A loop whose ways lead straight back to it."""
+    if loop := _node(chance, drawn, "loop"):
+        _connect(drawn, loop["id"], loop["id"], chance.choice(("loop-start", "loop-exit", "")), "loop-back")
+
+
 def _many(what: str, count: int) -> Spoil:
     def spoil(chance: Random, drawn: Document) -> None:
         if drawn[what]:
@@ -272,6 +278,7 @@ SPOILS: tuple[tuple[int, Spoil], ...] = (
     (2, _circle("subagent", _AGENT)),
     (2, _circle("")),
     (2, _circle_of_joins),
+    (2, _loop_itself),
     (1, _circle("", ("agent", "wait", "response", "parallel", "merge"))),
     (2, _of_data("tools", ..., {}, {"subagents": False}, {"subagents": 1}, kind=_AGENT)),
     (2, _between(target=("loop",), into="loop-back")),

@@ -24,10 +24,9 @@ WHERE workflows.id = :id;
 SELECT kind FROM workflow_triggers WHERE workflow_id = :workflow_id ORDER BY node_id LIMIT 500;
 
 -- name: last_run_of
-SELECT workflow_runs.execution_id, workflow_runs.created_at, executions.status, executions.steps
-FROM workflow_runs JOIN executions ON executions.id = workflow_runs.execution_id
-WHERE workflow_runs.workflow_id = :workflow_id
-ORDER BY workflow_runs.execution_id DESC LIMIT 1;
+SELECT execution_id FROM workflow_runs
+WHERE workflow_id = :workflow_id
+ORDER BY execution_id DESC LIMIT 1;
 
 -- name: count_live_runs
 SELECT COUNT(*) AS count FROM (
@@ -46,7 +45,11 @@ ORDER BY workflow_versions.version DESC LIMIT :limit;
 -- name: list_runs
 -- Of one workflow by its index; of all along the primary key.
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
-    executions.updated_at, executions.parent_wait, spending.micros
+    executions.updated_at, executions.parent_wait, spending.micros,
+    EXISTS (
+        SELECT 1 FROM waits
+        WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
+    ) AS calls
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -54,7 +57,6 @@ LEFT JOIN spending
     ON spending.scope = 'turn' AND spending.period = '' AND spending.key = workflow_runs.execution_id
 WHERE workflow_runs.execution_id < :before
     AND (CAST(:status AS TEXT) IS NULL OR executions.status = :status)
-    AND (CAST(:begun AS INTEGER) IS NULL OR CASE WHEN executions.steps > 0 THEN 1 ELSE 0 END = :begun)
     AND (
         CAST(:source AS TEXT) IS NULL OR workflow_runs.source = :source
         OR workflow_runs.source LIKE CAST(:pattern AS TEXT) ESCAPE '!'
@@ -63,7 +65,11 @@ ORDER BY workflow_runs.execution_id DESC LIMIT :limit;
 
 -- name: list_runs_of
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
-    executions.updated_at, executions.parent_wait, spending.micros
+    executions.updated_at, executions.parent_wait, spending.micros,
+    EXISTS (
+        SELECT 1 FROM waits
+        WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
+    ) AS calls
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -71,7 +77,6 @@ LEFT JOIN spending
     ON spending.scope = 'turn' AND spending.period = '' AND spending.key = workflow_runs.execution_id
 WHERE workflow_runs.workflow_id = :workflow_id AND workflow_runs.execution_id < :before
     AND (CAST(:status AS TEXT) IS NULL OR executions.status = :status)
-    AND (CAST(:begun AS INTEGER) IS NULL OR CASE WHEN executions.steps > 0 THEN 1 ELSE 0 END = :begun)
     AND (
         CAST(:source AS TEXT) IS NULL OR workflow_runs.source = :source
         OR workflow_runs.source LIKE CAST(:pattern AS TEXT) ESCAPE '!'
@@ -81,7 +86,11 @@ ORDER BY workflow_runs.execution_id DESC LIMIT :limit;
 -- name: list_live_runs
 -- What is not over, by an index of nothing else.
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
-    executions.updated_at, executions.parent_wait, spending.micros
+    executions.updated_at, executions.parent_wait, spending.micros,
+    EXISTS (
+        SELECT 1 FROM waits
+        WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
+    ) AS calls
 FROM executions
 JOIN workflow_runs ON workflow_runs.execution_id = executions.id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -89,8 +98,7 @@ LEFT JOIN spending
     ON spending.scope = 'turn' AND spending.period = '' AND spending.key = executions.id
 WHERE executions.id < :before AND substr(executions.graph, 1, 9) = 'workflow:'
     AND executions.status IN ('running', 'paused')
-    AND executions.status = :status
-    AND (CAST(:begun AS INTEGER) IS NULL OR CASE WHEN executions.steps > 0 THEN 1 ELSE 0 END = :begun)
+    AND (CAST(:workflow_id AS TEXT) IS NULL OR workflow_runs.workflow_id = :workflow_id)
     AND (
         CAST(:source AS TEXT) IS NULL OR workflow_runs.source = :source
         OR workflow_runs.source LIKE CAST(:pattern AS TEXT) ESCAPE '!'
@@ -99,7 +107,11 @@ ORDER BY executions.id DESC LIMIT :limit;
 
 -- name: one_run
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
-    executions.updated_at, executions.parent_wait, spending.micros
+    executions.updated_at, executions.parent_wait, spending.micros,
+    EXISTS (
+        SELECT 1 FROM waits
+        WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
+    ) AS calls
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id

@@ -62,7 +62,7 @@ export interface Routes {
   "POST /api/agents": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { slug: string; name?: string; role?: string; description?: string; model?: string | null; graph?: "agent" | "code" | "converse" | "planning"; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    body: { slug: string; name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
     answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo brings it back. */
@@ -83,7 +83,7 @@ export interface Routes {
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
     query: Record<string, never>;
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: "agent" | "code" | "converse" | "planning"; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[] };
     answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** There no more. */

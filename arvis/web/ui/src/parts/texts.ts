@@ -19,6 +19,7 @@ export const texts = words({
     all: "All",
     agent: "Agent",
     everyAgent: "Every agent",
+    workflow: (name: string) => `Workflow: ${name}`,
     none: "None",
     input: "Input",
     output: "Output",

@@ -9,7 +9,7 @@ import { Chips, Page, useFilter } from "../../parts/page";
 import { Foreign, Money, Status, type Tone } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
-import { reveal } from "../../words/format";
+import { GraphName } from "../../parts/workflowGraph";
 import styles from "./agents.module.css";
 import { CONDUCTOR } from "./draft";
 import { texts } from "./texts";
@@ -87,7 +87,11 @@ function columns(working: ReadonlySet<string>, costs: ReadonlyMap<string, number
       ),
     },
     { name: texts.slug, show: (row) => <bdi>{row.slug}</bdi> },
-    { name: texts.fields.graph, width: "120px", show: (row) => texts.graphs[row.graph] ?? reveal(row.graph) },
+    {
+      name: texts.fields.graph,
+      width: "120px",
+      show: (row) => <GraphName graph={row.graph} words={texts.graphs} />,
+    },
     {
       name: texts.fields.model,
       width: "minmax(120px, 1.5fr)",

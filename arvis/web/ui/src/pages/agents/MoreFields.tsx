@@ -1,5 +1,6 @@
 import { useApi } from "../../api/hooks";
 import { Choice, Field } from "../../parts/field";
+import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import styles from "./agents.module.css";
 import { Checklist } from "./Checklist";
@@ -66,18 +67,20 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
   );
 }
 
-/** Ways of working, the chosen one in words below. */
+/** Ways of working, the chosen one in words below; a workflow is one as well. */
 function GraphField({ value, onChange }: { value: string; onChange: (graph: string) => void }) {
   const graphs = useApi("GET /api/graphs", {});
   const items = graphs.data?.items ?? [];
-  const names = items.some((graph) => graph.name === value)
-    ? items.map((graph) => graph.name)
-    : [value, ...items.map((graph) => graph.name)];
+  const all = [
+    ...items.map(({ name }) => [name, texts.graphs[name] ?? reveal(name)] as const),
+    ...useWorkflowOptions(value),
+  ];
+  const known = all.some(([name]) => name === value);
   return (
     <Field label={texts.fields.graph} hint={items.find((graph) => graph.name === value)?.description}>
       <Choice
         value={value}
-        options={names.map((name) => [name, texts.graphs[name] ?? reveal(name)] as const)}
+        options={known ? all : [[value, texts.graphs[value] ?? reveal(value)], ...all]}
         onChange={onChange}
       />
     </Field>

@@ -4,6 +4,7 @@ import { useApi } from "../../api/hooks";
 import { Section } from "../../parts/page";
 import { Code, Facts, Foreign, Money, Time } from "../../parts/show";
 import { Loaded } from "../../parts/states";
+import { GraphName } from "../../parts/workflowGraph";
 import { count, money, reveal } from "../../words/format";
 import { AgentState } from "./AgentTable";
 import styles from "./agents.module.css";
@@ -95,7 +96,7 @@ function Doing({ slug }: { slug: string }) {
 
 function About({ agent }: { agent: Agent }) {
   const { slug, tools, plugins, helpers, fallbacks, allowUsers, bindings } = agent;
-  const value = (field: "model" | "graph" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
+  const value = (field: "model" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <Foreign text={valueInWords(field, agent[field])} />
   );
   const list = (field: "plugins" | "helpers" | "fallbacks" | "allowUsers", entries: string[]) => (
@@ -110,7 +111,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.role, <Foreign key="role" text={agent.role} />],
           [texts.fields.model, value("model")],
           [texts.fields.fallbacks, list("fallbacks", fallbacks)],
-          [texts.fields.graph, value("graph")],
+          [texts.fields.graph, <GraphName key="graph" graph={agent.graph} words={texts.graphs} />],
           [texts.fields.completion, value("completion")],
           [texts.fields.onNewMessage, value("onNewMessage")],
           [texts.fields.contextTokens, value("contextTokens")],

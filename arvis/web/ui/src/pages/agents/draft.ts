@@ -86,7 +86,7 @@ export function written(draft: Draft): Required<Written> {
     model: draft.model.trim() || null,
     fallbacks: lines(draft.fallbacks),
     tools: [...draft.tools],
-    graph: draft.graph as Required<Written>["graph"],
+    graph: draft.graph,
     completion: draft.completion,
     contextTokens: draft.contextTokens === "" ? null : Number(draft.contextTokens),
     timezone: draft.timezone.trim() || null,

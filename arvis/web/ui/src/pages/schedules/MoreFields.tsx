@@ -1,4 +1,5 @@
 import { Choice, Field } from "../../parts/field";
+import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { reveal } from "../../words/format";
 import type { Draft } from "./ScheduleForm";
 import styles from "./schedules.module.css";
@@ -10,7 +11,7 @@ const ZONES: readonly string[] = Intl.supportedValuesOf("timeZone");
 /** What most schedules leave as it is. */
 export function MoreFields({ draft, set }: { draft: Draft; set: (part: Partial<Draft>) => void }) {
   const zones = draft.timezone === "" || ZONES.includes(draft.timezone) ? ZONES : [draft.timezone, ...ZONES];
-  const graphs: [string, string][] = Object.entries(texts.graphs);
+  const graphs = [...Object.entries(texts.graphs), ...useWorkflowOptions(draft.graph)];
   const known = graphs.some(([name]) => name === draft.graph);
   return (
     <details className={styles.more}>

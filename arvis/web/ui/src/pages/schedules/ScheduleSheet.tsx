@@ -7,6 +7,7 @@ import { Sheet } from "../../parts/page";
 import { Code, Facts, Foreign, Status, Time } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
 import { useToast } from "../../parts/toast";
+import { GraphName } from "../../parts/workflowGraph";
 import { language } from "../../words/words";
 import { History } from "./History";
 import { ScheduleForm } from "./ScheduleForm";
@@ -117,6 +118,7 @@ function Body({ of: one }: { of: ScheduleDetail }) {
           [texts.when, whenInWords(one.schedule)],
           [texts.kind, texts.kinds[kindOf(one)]],
           [texts.agent, <Foreign key="agent" text={one.agent} />],
+          [texts.facts.graph, one.graph && <GraphName key="graph" graph={one.graph} words={texts.graphs} />],
           [
             texts.facts.writes,
             <Link key="place" href={`/conversations?${place}`}>

@@ -7,6 +7,7 @@ import { Chips, Page, useFilter } from "../../parts/page";
 import { Foreign, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
+import { GraphName, isWorkflow } from "../../parts/workflowGraph";
 import { ScheduleSheet } from "./ScheduleSheet";
 import { kindOf, LastOutcome, nameOf, type Schedule, whenInWords } from "./schedule";
 import styles from "./schedules.module.css";
@@ -37,13 +38,18 @@ const NEXT: Column<Schedule> = {
 const SWITCH: Column<Schedule> = { name: texts.on, width: "44px", show: (one) => <Switch of={one} /> };
 const COLUMNS: Column<Schedule>[] = [
   NAME,
-  { name: texts.agent, width: "minmax(80px, 1fr)", show: (one) => <Foreign text={one.agent} /> },
+  { name: texts.agent, width: "minmax(80px, 1fr)", show: (one) => <Worker of={one} /> },
   { name: texts.kind, width: "84px", show: (one) => texts.kinds[kindOf(one)] },
   WHEN,
   NEXT,
   { name: texts.last, width: "128px", show: (one) => <LastOutcome of={one} /> },
   SWITCH,
 ];
+/** Who works at it: its agent, or a workflow. */
+function Worker({ of: one }: { of: Schedule }) {
+  return isWorkflow(one.graph) ? <GraphName graph={one.graph} words={{}} /> : <Foreign text={one.agent} />;
+}
+
 /** Where a detail stands beside the list. */
 const FEWER: Column<Schedule>[] = [NAME, WHEN, NEXT, SWITCH];
 

@@ -4,20 +4,26 @@ import { Button } from "../../parts/button";
 import { Choice, Field, Form, FormButtons } from "../../parts/field";
 import { AgentField, NOWHERE, type Place, PlaceFields } from "../../parts/place";
 import { Failure } from "../../parts/states";
+import { useWorkflowOptions } from "../../parts/workflowGraph";
 import { texts } from "./texts";
 import type { Webhook } from "./WebhooksPage";
 
 const PRESETS = Object.entries(texts.presets) as [Webhook["preset"], string][];
 
-type Draft = Pick<Webhook, "path" | "name" | "agent" | "preset" | "template"> & { place: Place; secret: string };
+type Draft = Pick<Webhook, "path" | "name" | "agent" | "preset" | "template"> & {
+  place: Place;
+  secret: string;
+  graph: string;
+};
 
 function draftOf(hook: Webhook | undefined): Draft {
   if (hook === undefined) {
     const blank = { path: "", name: "", agent: "", preset: "plain", template: texts.templateStart } as const;
-    return { ...blank, place: NOWHERE, secret: "" };
+    return { ...blank, place: NOWHERE, secret: "", graph: "" };
   }
   const { path, name, agent, preset, template, platform, connector, channelId, thread } = hook;
-  return { path, name, agent, preset, template, place: { platform, connector, channelId, thread }, secret: "" };
+  const place = { platform, connector, channelId, thread };
+  return { path, name, agent, preset, template, place, secret: "", graph: hook.graph ?? "" };
 }
 
 /** Makes a web hook, or changes a `known` one. What is saved has its whole secret where that was just made. */
@@ -32,12 +38,13 @@ export function WebhookForm({
 }) {
   const [draft, setDraft] = useState(() => draftOf(known));
   const set = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  const graphs = [["", texts.graphAgent] as const, ...useWorkflowOptions(draft.graph)];
   const make = useSend("POST /api/webhooks", { quiet: true, done: texts.made });
   const change = useSend("PATCH /api/webhooks/{webhook}", { quiet: true, done: texts.saved });
   const error = make.error ?? change.error;
   const send = () => {
-    const { place, secret, ...rest } = draft;
-    const body = { ...rest, ...place, ...(secret === "" ? {} : { secret }) };
+    const { place, secret, graph, ...rest } = draft;
+    const body = { ...rest, ...place, graph: graph || null, ...(secret === "" ? {} : { secret }) };
     if (known === undefined) make.mutate({ body }, { onSuccess: onSaved });
     else change.mutate({ path: { webhook: known.id }, body }, { onSuccess: onSaved });
   };
@@ -57,6 +64,9 @@ export function WebhookForm({
         <input value={draft.name} autoComplete="off" onChange={(event) => set({ name: event.target.value })} />
       </Field>
       <AgentField value={draft.agent} onChange={(agent) => set({ agent })} />
+      <Field label={texts.graph} hint={texts.graphHint}>
+        <Choice value={draft.graph} options={graphs} onChange={(graph) => set({ graph })} />
+      </Field>
       <Field label={texts.template} hint={texts.templateHint}>
         <textarea
           value={draft.template}

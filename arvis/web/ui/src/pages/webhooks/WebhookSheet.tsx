@@ -6,6 +6,7 @@ import { useAsk } from "../../parts/dialog";
 import { Sheet } from "../../parts/page";
 import { CopyButton, Facts, Foreign, Status, Time } from "../../parts/show";
 import { Empty, Loaded } from "../../parts/states";
+import { GraphName } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
 import { Secret } from "./Secret";
 import { texts } from "./texts";
@@ -130,6 +131,7 @@ function Body({ hook }: { hook: Webhook }) {
             </Status>,
           ],
           [texts.agent, <Foreign key="agent" text={hook.agent} />],
+          [texts.graph, hook.graph && <GraphName key="graph" graph={hook.graph} words={{}} />],
           [
             texts.posts,
             <Foreign key="place" text={[hook.platform, hook.channelId, hook.thread].filter(Boolean).join(" · ")} />,

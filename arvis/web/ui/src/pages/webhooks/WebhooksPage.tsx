@@ -9,6 +9,7 @@ import { Page, useFilter } from "../../parts/page";
 import { Foreign, Time } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { type Column, Table } from "../../parts/table";
+import { GraphName, isWorkflow } from "../../parts/workflowGraph";
 import { count, reveal } from "../../words/format";
 import { texts } from "./texts";
 import { WebhookSheet } from "./WebhookSheet";
@@ -23,9 +24,10 @@ const ADDRESS: Column<Webhook> = {
   show: (hook) => <Foreign text={hook.url} />,
 };
 const AGENT: Column<Webhook> = {
-  name: texts.agent,
+  name: texts.answeredBy,
   width: "minmax(80px, 1fr)",
-  show: (hook) => <Foreign text={hook.agent} />,
+  show: (hook) =>
+    isWorkflow(hook.graph) ? <GraphName graph={hook.graph} words={{}} /> : <Foreign text={hook.agent} />,
 };
 const SWITCH: Column<Webhook> = { name: texts.on, width: "44px", show: (hook) => <Switch hook={hook} /> };
 const COLUMNS: Column<Webhook>[] = [

@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { Field as Labelled } from "../../../../parts/field";
-import styles from "../editor.module.css";
 import { texts } from "../texts";
 import type { FieldProps } from "./FieldOf";
+import styles from "./fields.module.css";
 import { useOffers } from "./offers";
 
 /** Several texts, one in each line; what is offered can be added from a list. */

@@ -4,9 +4,9 @@ import { Button, IconButton } from "../../../../parts/button";
 import { Field as Labelled } from "../../../../parts/field";
 import { reveal } from "../../../../words/format";
 import type { Json, JsonObject } from "../../../../workflow/types";
-import styles from "../editor.module.css";
 import { texts } from "../texts";
 import type { FieldProps } from "./FieldOf";
+import styles from "./fields.module.css";
 
 const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);

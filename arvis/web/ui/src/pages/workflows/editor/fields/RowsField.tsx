@@ -4,9 +4,9 @@ import type { Field } from "../../../../workflow/kinds";
 import { emptyRow } from "../../../../workflow/node";
 import type { JsonObject } from "../../../../workflow/types";
 import type { RowChange } from "../changes";
-import styles from "../editor.module.css";
 import { texts } from "../texts";
 import { FieldOf, type FieldProps } from "./FieldOf";
+import styles from "./fields.module.css";
 
 type Props = Omit<FieldProps, "onChange" | "error"> & {
   onRow: (change: RowChange) => void;

@@ -1,9 +1,9 @@
 import { useRef } from "react";
 import { Field as Labelled } from "../../../../parts/field";
 import { reveal } from "../../../../words/format";
-import styles from "../editor.module.css";
 import { texts } from "../texts";
 import type { FieldProps } from "./FieldOf";
+import styles from "./fields.module.css";
 
 const LONG = 200;
 
