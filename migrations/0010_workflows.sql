@@ -45,7 +45,8 @@ CREATE TABLE workflow_triggers (
 CREATE INDEX workflow_triggers_kind ON workflow_triggers (kind, workflow_id, node_id);
 
 -- `source` is what began it (api, chat, message, schedule:ID, webhook:ID, agent:EXECUTION, workflow:EXECUTION); `entry` the node at
--- which it began, `again_of` the run that it repeats; `entries` counts the lines of its log.
+-- which it began, `again_of` the run that it repeats; `entries` counts the lines of its log;
+-- `request` is the key of the request that began it, which begins no second one.
 CREATE TABLE workflow_runs (
     execution_id TEXT PRIMARY KEY REFERENCES executions (id),
     workflow_id TEXT NOT NULL REFERENCES workflows (id),
@@ -55,14 +56,20 @@ CREATE TABLE workflow_runs (
     again_of TEXT,
     entries INTEGER NOT NULL,
     principal_id TEXT,
+    request TEXT,
     created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX workflow_runs_workflow ON workflow_runs (workflow_id, execution_id);
+CREATE UNIQUE INDEX workflow_runs_request ON workflow_runs (request) WHERE request IS NOT NULL;
 -- What is drawn and not over: a few among all turns.
 CREATE INDEX executions_drawn ON executions (graph, id)
 WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused');
 CREATE INDEX executions_drawn_newest ON executions (id)
 WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused');
+
+-- What is drawn and over, by its end.
+CREATE INDEX executions_drawn_over ON executions (updated_at)
+WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('done', 'failed', 'cancelled');
 
 CREATE TABLE run_log (
     run_id TEXT NOT NULL REFERENCES workflow_runs (execution_id),

@@ -27,7 +27,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN, taint_in
+from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import PREFIX
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
@@ -51,9 +51,9 @@ def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
     tx.executions.save(replace(execution, state={**execution.state, "told": True}))
 
 
-def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None:
+def progress(tx: Transaction, execution: Execution, text: str, now: int, *, taint: Taint = CLEAN) -> None:
     """What an agent says on the way to its answer, each thing once (until somebody says something): shown in the chat, and part of the history with it. Of a
-    child it is said in the turn that it works for; where nobody asked, nobody hears it."""
+    child it is said in the turn that it works for; where nobody asked, nobody hears it. `taint` joins what the execution has read."""
     turn = lifecycle.root_of(tx, execution)
     asked, said = tx.messages.of_turn(turn.id), tx.messages.progress(turn.id)
     if not asked or _was_said(text, asked, said):
@@ -73,7 +73,7 @@ def progress(tx: Transaction, execution: Execution, text: str, now: int) -> None
         reply_to=asked[-1].id,
         position=max(each.position for each in (*asked, *said)) + 1,
         attachments=(),
-        taint=taint_in(execution.state),
+        taint=taint_in(execution.state) | taint,
     )
     tx.messages.add(message)
     # It is not the answer: what is shown of the turn meanwhile does not give way to it.

@@ -38,6 +38,8 @@ DELEGATES = "delegates"
 TASK = "{{PREVIOUS_OUTPUT}}"
 #: A call below so many others is refused, however the agents are drawn.
 DEEPEST = 16
+#: In what a subagent is asked, its task takes so many characters.
+_LONGEST_WORDS = 524_288
 #: Of what a call was given and gave, a line of the log keeps so many characters.
 _NOTED = 2_000
 
@@ -69,9 +71,9 @@ class Subagent:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def words(self, task: str) -> str:
-        """What it is asked."""
+        """What it is asked. A long task stands only so often in it as there is room."""
         if TASK in self.prompt:
-            return self.prompt.replace(TASK, task)
+            return self.prompt.replace(TASK, task, max(_LONGEST_WORDS // max(len(task), 1), 1))
         return "\n\n".join(filter(None, [self.prompt.strip(), task]))
 
 
@@ -118,7 +120,7 @@ def free(tool: Tool, permit: Permit) -> Permit:
 # -- the calls of a round ------------------------------------------------------------------------------------------------
 
 
-async def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
+def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
     """Keep what the child gave whose end this visit is about, as the output of its call."""
     calling = context.state.get(CALLING)
     if context.answer is None or calling is None:
@@ -128,11 +130,9 @@ async def hear(context: NodeContext, calls: Sequence[ToolCall]) -> None:
     if context.known(name) is not None:
         return
     output = _output_of(call, context.answer)
-
-    async def keep() -> dict[str, Any]:
-        return output.to_json()
-
-    await context.once(name, keep)
+    # In the commit that tells of it: tools of the same round must not make it durable before.
+    context.take(name, output.to_json())
+    context.commit_first()
     kind = LogType.SUBAGENT_ERROR if output.failed else LogType.SUBAGENT_END
     _note(context, kind, calling["event"], output.content)
 
@@ -218,7 +218,7 @@ def _event(context: NodeContext, subagent: Subagent, call_id: str) -> dict[str, 
 
 def _note(context: NodeContext, kind: LogType, event: Mapping[str, Any], message: str) -> None:
     if run_id := _within(context.state).get("run"):
-        context.record(_log, run_id, [_line(kind, event, message)], context.now())
+        context.record_of_step(_log, run_id, [_line(kind, event, message)], context.now())
         context.announce(RunAdvanced(run_id))
 
 

@@ -75,7 +75,7 @@ class ToolNode:
         planned = tool_use.wary(await self._plan(turn, calls, earlier, context.state), taint_in(context.state))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
-        await subagents.hear(context, calls)
+        subagents.hear(context, calls)
         for index in _to_ask(planned, context):
             if (text := _question(planned[index], turn)) is not None:
                 return self._ask(context, text, verdicts, _asking(index, planned[index]))

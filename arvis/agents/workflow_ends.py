@@ -11,13 +11,13 @@ from typing import Any
 from arvis.agents.asking import visible
 from arvis.agents.subagents import DELEGATES, close_calls
 from arvis.agents.turns import Task, begin_agent_turn
-from arvis.agents.workflow_runs import is_workflow, text_of
+from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import Priority
 from arvis.domain.messages import Address
 from arvis.domain.taint import Label, Taint, taint_in
-from arvis.domain.workflows import OUTPUT, RESULTS, STATE, SYSTEM, LogType, RunStatus
+from arvis.domain.workflows import ENDS, OUTPUT, RESULTS, STATE, SYSTEM, LogType, as_text
 from arvis.ports.store import Transaction
 
 #: The part of a run's state that names the agent's turn which started it (`{"execution", "agent", "conversation", "starts",
@@ -72,8 +72,7 @@ def _last_line(tx: Transaction, execution: Execution, by: str, now: int) -> None
     newest = tx.workflow_runs.entries(execution.id, run.entries - 1, 1)
     if newest and (newest[0].node_id, newest[0].type) == (SYSTEM, LogType.RUN_END):
         return
-    done = execution.status is ExecutionStatus.DONE
-    lines = [(SYSTEM, LogType.RUN_END.value, RunStatus.COMPLETED if done else execution.status.value)]
+    lines = [(SYSTEM, LogType.RUN_END.value, ENDS[execution.status].value)]
     if execution.status is ExecutionStatus.FAILED:
         lines.insert(0, (SYSTEM, LogType.ERROR.value, (execution.error or "It failed.")[:_LONGEST_ERROR]))
     elif execution.status is ExecutionStatus.CANCELLED and by:
@@ -132,8 +131,8 @@ def _results(execution: Execution, name: str) -> str:
 def _of(kept: Mapping[str, Any]) -> str:
     failed = kept.get("failed")
     if failed:
-        return f"failed: {_short(failed if isinstance(failed, str) else text_of(kept.get('output')))}"
-    return _short(text_of(kept.get("output"))) or "(nothing)"
+        return f"failed: {_short(failed if isinstance(failed, str) else as_text(kept.get('output')))}"
+    return _short(as_text(kept.get("output"))) or "(nothing)"
 
 
 def _short(text: str) -> str:

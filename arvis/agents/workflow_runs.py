@@ -7,13 +7,13 @@ an agent), or it is the turn of a message, or the child of another run. How one 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.places import WEB
+from arvis.agents.reach import Asker, may_reach
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.domain.agents import CONDUCTOR, Agent
 from arvis.domain.errors import NotFound, Unavailable, Unprocessable
@@ -21,7 +21,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob, Priority
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, Workflow, WorkflowRun, WorkflowVersion
+from arvis.domain.workflows import PREFIX, STATE, SYSTEM, LogType, Workflow, WorkflowRun, WorkflowVersion, as_text
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -35,7 +35,7 @@ class NewWorkflowRun:
     """What begins now. `source` says what began it (`WorkflowRun`), `trigger` in which words, `input` is what it begins with
     (any JSON; None: what its start says). `version` None is the newest that may run, `entry` None the start, or the first
     trigger of `trigger_kind`. `carried` is what came to the entry where that is in the midst of the workflow. `more` are further
-    parts of its state. `lane` None is one of its own."""
+    parts of its state. `lane` None is one of its own; a `request` that began a run begins no second one."""
 
     workflow: Workflow
     agent: Agent
@@ -52,6 +52,7 @@ class NewWorkflowRun:
     kind: JobKind = JobKind.ADVANCE
     lane: str | None = None
     again_of: str | None = None
+    request: str | None = None
     carried: Mapping[str, Any] | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -131,6 +132,21 @@ def agent_of(tx: Transaction, document: Mapping[str, Any], otherwise: str | None
     return active
 
 
+def agent_for(tx: Transaction, document: Mapping[str, Any], asker: Asker) -> Agent:
+    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what the document gives to nobody. Raises
+    `Unprocessable` where the agent that it names is out of reach for them: a drawing opens no door."""
+    agent = agent_of(tx, document, asker.agent.id if asker.agent is not None else None)
+    own = asker.agent is not None and agent.id == asker.agent.id
+    if not own and not may_reach(tx, agent, asker):
+        raise Unprocessable(
+            f"The agent {agent.slug} of this workflow is out of reach.",
+            why="Whom the run would work for may not reach it from here.",
+            fix="Ask an owner or operator to begin it, or have it drawn with another agent.",
+            code="out_of_reach",
+        )
+    return agent
+
+
 def place_of(workflow: Workflow) -> Address:
     """Where runs are that nobody began in a chat."""
     return Address(WEB, WEB, f"workflow-{workflow.slug}")
@@ -152,6 +168,8 @@ def begin_keyed(
 ) -> Execution | None:
     """The same; None, and nothing was written, while a job with this `key` waits or runs (`live` False: if there ever was
     one)."""
+    if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
+        return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
     execution_id = tx.new_id()
     lane = wanted.lane or f"workflow:{execution_id}"
@@ -168,7 +186,7 @@ def begin_keyed(
     if not tx.jobs.add(job, now).created:
         return None
     conversation = tx.conversations.open(wanted.agent.id, wanted.address, now, direct=False)
-    errand = Errand(wanted.trigger or text_of(wanted.input), taint=wanted.taint)
+    errand = Errand(wanted.trigger or as_text(wanted.input), taint=wanted.taint)
     state = {
         "agent": wanted.agent.id,
         "address": wanted.address.to_json(),
@@ -188,7 +206,7 @@ def begin_keyed(
         principal_id=wanted.principal_id,
         now=now,
     )
-    note_begun(tx, execution, wanted.source, now, again_of=wanted.again_of)
+    note_begun(tx, execution, wanted.source, now, again_of=wanted.again_of, request=wanted.request)
     return execution
 
 
@@ -212,7 +230,7 @@ def called_state(
 ) -> dict[str, Any]:
     """The state of a run that another run calls as its child, for `Call(graph, …)`: it works in the same place, for the same
     person. Its row is written by its first step (`note_begun`), whose execution nobody knows before."""
-    text = text_of(input_)
+    text = as_text(input_)
     part = {
         "id": version.workflow_id,
         "version": version.version,
@@ -223,7 +241,15 @@ def called_state(
     return {**child_state(parent, Errand(text, taint=taint), agent_id=agent_id), STATE: part}
 
 
-def note_begun(tx: Transaction, execution: Execution, source: str, now: int, *, again_of: str | None = None) -> None:
+def note_begun(
+    tx: Transaction,
+    execution: Execution,
+    source: str,
+    now: int,
+    *,
+    again_of: str | None = None,
+    request: str | None = None,
+) -> None:
     """Its row and the first line of its log, unless they are there. Whatever walks a workflow sees to it in its first step."""
     if tx.workflow_runs.get(execution.id) is not None:
         return
@@ -236,6 +262,7 @@ def note_begun(tx: Transaction, execution: Execution, source: str, now: int, *, 
             source=source,
             entry=part["entry"],
             again_of=again_of,
+            request=request,
             principal_id=execution.principal_id,
             created_at=execution.created_at,
         )
@@ -257,11 +284,6 @@ def is_workflow(execution: Execution) -> bool:
     return STATE in execution.state and execution.graph.startswith(PREFIX)
 
 
-def text_of(value: Any) -> str:
-    """A value as text: itself, or its JSON."""
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
 def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
     entry = wanted.entry or entry_of(version.document, wanted.trigger_kind)
     if not any(node.get("id") == entry for node in version.document.get("nodes", ())):
@@ -275,7 +297,7 @@ def _part(wanted: NewWorkflowRun, version: WorkflowVersion) -> dict[str, Any]:
         "id": wanted.workflow.id,
         "version": version.version,
         "entry": entry,
-        "trigger": wanted.trigger or text_of(wanted.input),
+        "trigger": wanted.trigger or as_text(wanted.input),
         "input": wanted.input,
         **carried,
     }

@@ -6,12 +6,12 @@ Only in a talk, for the person of it; a chain of turns and runs in which nobody 
 
 from __future__ import annotations
 
-from arvis.agents import cancelling
+from arvis.agents import cancelling, workflow_family
 from arvis.agents.cancelling import CancelledTurn
-from arvis.agents.reach import standing_of
+from arvis.agents.reach import Asker, standing_of
 from arvis.agents.runs import is_run
 from arvis.agents.workflow_ends import STARTER
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin_keyed, find, whole_version
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_for, begin_keyed, find, whole_version
 from arvis.domain.errors import ToolError, UsageError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Priority
@@ -72,7 +72,8 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
         if not _can_start(workflow):
             raise ToolError(f"The workflow {workflow.slug} is switched off or not whole. Tell the person.")
         document = whole_version(tx, workflow).document
-        agent = agent_of(tx, document, caller.agent.id)
+        agent = agent_for(tx, document, _asker(tx, caller, turn))
+        workflow_family.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
         raise ToolError(f"{refused.what} There are:\n{listed(tx)}") from None
     standing = standing_of(turn)
@@ -96,6 +97,8 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
         more={STARTER: starter, **standing},
     )
     begun = begin_keyed(tx, wanted, now, key=f"start:{caller.call_id}", live=False)
+    if begun is not None:
+        workflow_family.join(tx, begun, turn, now)
     run = f" (run {begun.id})" if begun is not None else ""
     return f"The workflow {escape(workflow.name)} has begun{run}. I will tell what came of it when it ends."
 
@@ -120,6 +123,11 @@ def _turn(tx: Transaction, caller: Caller) -> Execution:
     if turn is None or is_run(turn) or turn.parent_wait is not None:
         raise ToolError("Nobody talks with you here: a workflow is started in a talk, and its results come back to it.")
     return turn
+
+
+def _asker(tx: Transaction, caller: Caller, turn: Execution) -> Asker:
+    person = tx.principals.get(caller.principal_id or "")
+    return Asker(person, standing_of(turn), Address.from_json(turn.state["address"]), caller.agent)
 
 
 def _can_start(workflow: Workflow) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from arvis.domain.workflows import PREFIX
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -39,6 +41,22 @@ def channel_of(text: str) -> dict[str, str]:
     if not (platform and colon and channel):
         raise click.BadParameter("must be such as telegram:-1001234", param_hint="--to")
     return {"platform": platform, "channelId": channel}
+
+
+def workflow_option(words: str) -> Callable[[_Function], _Function]:
+    """`--workflow`, which `as_graph` reads; a command may also take `--graph`."""
+    return click.option("--workflow", metavar="NAME", help=words)
+
+
+def as_graph(given: Mapping[str, Any]) -> dict[str, Any]:
+    """With the workflow that was given as the `graph`, as the API takes it; empty takes it away."""
+    rest = {name: value for name, value in given.items() if name != "workflow"}
+    if "workflow" not in given:
+        return rest
+    if "graph" in rest:
+        raise click.UsageError("Give either --graph or --workflow.")
+    named = given["workflow"].removeprefix(PREFIX)
+    return {**rest, "graph": PREFIX + named if named else None}
 
 
 class Commands(click.Group):

@@ -12,7 +12,15 @@ import click
 
 from arvis.calendar import Every, parse
 from arvis.cli.api import Api, connect
-from arvis.cli.options import Commands, channel_of, json_option, page_options, place_options
+from arvis.cli.options import (
+    Commands,
+    as_graph,
+    channel_of,
+    json_option,
+    page_options,
+    place_options,
+    workflow_option,
+)
 from arvis.cli.printing import moment, print_fields, print_json, print_table, tell_more
 from arvis.domain.errors import Unprocessable
 from arvis.domain.schedules import MadeBy, Missed, ScheduleKind
@@ -36,6 +44,7 @@ _OPTIONS = (
         "--grace", metavar="TIME", help="Missed times that are older, such as 6h, are not made up for; `none`."
     ),
     click.option("--graph", help="What runs it (default: agent for crons, heartbeat for heartbeats)."),
+    workflow_option("A workflow that runs it, by its slug or id; : as usual for its kind."),
     click.option(
         "--max-cycles", type=click.IntRange(1, 10), help="How often a heartbeat goes on by itself (default: 1)."
     ),
@@ -254,7 +263,7 @@ def _id(api: Api, schedule: str) -> str:
 
 def _given(details: Mapping[str, Any]) -> dict[str, Any]:
     """What was said, as the API takes it."""
-    given = {name: value for name, value in details.items() if value is not None}
+    given = as_graph({name: value for name, value in details.items() if value is not None})
     if "max_cycles" in given:
         given["maxCycles"] = given.pop("max_cycles")
     if "grace" in given:

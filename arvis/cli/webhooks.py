@@ -9,7 +9,15 @@ from typing import Any, TypeVar
 import click
 
 from arvis.cli.api import connect
-from arvis.cli.options import Commands, channel_of, json_option, page_options, place_options
+from arvis.cli.options import (
+    Commands,
+    as_graph,
+    channel_of,
+    json_option,
+    page_options,
+    place_options,
+    workflow_option,
+)
 from arvis.cli.printing import moment, print_fields, print_json, print_table, tell, tell_more
 from arvis.cli.secret_input import read_secret, secret_options
 from arvis.domain.webhooks import Preset
@@ -24,6 +32,7 @@ _OPTIONS = (
     click.option("--preset", type=click.Choice([*map(str, Preset)]), help="Who signs the calls (default: plain)."),
     click.option("--connector", help="The bot that posts the answers."),
     click.option("--thread", help="The thread of the channel that they are posted in."),
+    workflow_option('A workflow that answers instead of the agent, by its slug or id; "": the agent.'),
 )
 
 
@@ -157,7 +166,7 @@ def rotate(*, webhook_id: str, as_json: bool, config: Path | None, data: Path | 
 
 
 def _given(details: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in details.items() if value is not None}
+    return as_graph({name: value for name, value in details.items() if value is not None})
 
 
 def _tell(webhook: Any, what: str, *, as_json: bool, new_secret: bool) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from arvis.agents.reach import Asker
 from arvis.agents.turns import standing_as
 from arvis.agents.ways import matching
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin, find, whole_version
+from arvis.agents.workflow_family import check_pace
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_for, begin, find, whole_version
 from arvis.commands.invocation import Invocation
 from arvis.domain.errors import NotFound, UsageError
 from arvis.domain.jobs import Priority
@@ -26,12 +30,13 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
         return _told(tx, invocation)
     try:
         workflow = _named(tx, invocation, name)
+        check_pace(tx, invocation.principal)
         document = whole_version(tx, workflow).document
         begun = begin(
             tx,
             NewWorkflowRun(
                 workflow=workflow,
-                agent=agent_of(tx, document, invocation.agent.id),
+                agent=agent_for(tx, document, _asker(invocation)),
                 address=invocation.address,
                 source="chat",
                 input=given.strip() or None,
@@ -39,7 +44,7 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
                 principal_id=invocation.principal.id,
                 trigger_kind="manual",
                 priority=Priority.MESSAGE,
-                more=standing_as(invocation.sender) if invocation.sender is not None else {},
+                more=_standing(invocation),
             ),
             now,
         )
@@ -68,7 +73,26 @@ def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:
     if invocation.principal.role in _ALL:
         return [each for each in tx.workflows.all() if each.runnable is not None]
     found = [tx.workflows.get(each.workflow_id) for each in matching(tx, invocation.address, None)]
-    return [each for each in found if each is not None and each.enabled and each.removed_at is None]
+    there = [each for each in found if each is not None and each.enabled and each.removed_at is None]
+    return [each for each in there if _is_within_reach(tx, each, invocation)]
+
+
+def _is_within_reach(tx: Transaction, workflow: Workflow, invocation: Invocation) -> bool:
+    """Whether its agent is one that this person may reach here."""
+    try:
+        agent_for(tx, whole_version(tx, workflow).document, _asker(invocation))
+    except UsageError:
+        return False
+    return True
+
+
+def _asker(invocation: Invocation) -> Asker:
+    standing = {"reach": None, "paired": False, **_standing(invocation)}
+    return Asker(invocation.principal, standing, invocation.address, invocation.agent)
+
+
+def _standing(invocation: Invocation) -> dict[str, Any]:
+    return standing_as(invocation.sender) if invocation.sender is not None else {}
 
 
 def _line(workflow: Workflow) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from arvis.domain.executions import ExecutionStatus
 
 #: The graph of an execution that walks a workflow is `workflow:` and the id of the workflow; agents and schedules may also name
 #: it by its slug.
@@ -78,7 +81,8 @@ class Trigger:
 class WorkflowRun:
     """One pass through a workflow; its state is the execution of the same id. `source` is what began it: `api`, `chat`,
     `message`, `schedule:ID`, `webhook:ID`, `agent:EXECUTION` or `workflow:EXECUTION`; `entry` the node at which it began; `again_of`
-    the run that it repeats from there; `entries` the number of lines in its log."""
+    the run that it repeats from there; `entries` the number of lines in its log; `request` the key of the request that
+    began it, which begins no second one."""
 
     execution_id: str
     workflow_id: str
@@ -89,6 +93,7 @@ class WorkflowRun:
     principal_id: str | None
     created_at: int
     entries: int = 0
+    request: str | None = None
 
 
 class LogType(StrEnum):
@@ -143,3 +148,18 @@ class RunStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+#: How runs end, by the end of their execution.
+ENDS: Mapping[ExecutionStatus, RunStatus] = {
+    ExecutionStatus.DONE: RunStatus.COMPLETED,
+    ExecutionStatus.FAILED: RunStatus.FAILED,
+    ExecutionStatus.CANCELLED: RunStatus.CANCELLED,
+}
+
+
+def as_text(value: Any) -> str:
+    """What nodes give, as text: itself, or its JSON, as tightly as seed 002 writes it."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))

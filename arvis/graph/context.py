@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec
 
 from arvis.domain.events import Event
 from arvis.domain.executions import Answer, Effect, EffectState, Execution
+from arvis.graph.facts import OfStep
 from arvis.ports.store import Transaction
 
 P = ParamSpec("P")
@@ -53,8 +54,11 @@ class NodeContext:
         keep: Callable[[Effect], Awaitable[None]],
         emit: Callable[[Event], None],
         now: Callable[[], int],
+        branches: int = 1,
     ) -> None:
         self.execution = execution
+        #: How many positions the execution has, with this one.
+        self.branches = branches
         self.job_id = job_id
         self.state: Mapping[str, Any] = execution.state
         self.value = value
@@ -114,6 +118,13 @@ class NodeContext:
         """What is known of an effect of this visit, on record or just ended."""
         return next((effect for effect in self.unkept if effect.name == name), self._effects.get(name))
 
+    def take(self, name: str, result: Any) -> None:
+        """Let this (plain JSON) count as the result of an effect that nobody had to make. It becomes durable with this
+        step, and not before."""
+        effect = self._effect(name, EffectState.FINISHED, result)
+        self._effects[name] = effect
+        self.record_of_step(_put, effect)
+
     def keep_outcomes(self) -> None:
         """Let the results of this visit's effects stay on record after its step."""
         for effect in self.unkept:
@@ -128,6 +139,12 @@ class NodeContext:
             script(tx, *args, **kwargs)
 
         self.facts.append(fact)
+
+    def record_of_step(
+        self, script: Callable[Concatenate[Transaction, P], object], /, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """Add a fact that is made with this step or not at all, also where the node raises afterwards."""
+        self.facts.append(OfStep(lambda tx: script(tx, *args, **kwargs)))
 
     def announce(self, event: Event) -> None:
         """Publish this once the step is committed: it is about rows that others will read then."""

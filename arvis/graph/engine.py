@@ -22,6 +22,7 @@ from arvis.domain.jobs import Job
 from arvis.graph import questions, scripts
 from arvis.graph.context import EffectInterrupted, Fact, NodeContext
 from arvis.graph.decisions import Call, Decision, Goto, Graph, Pause
+from arvis.graph.facts import OfStep
 from arvis.graph.progress import Progress
 from arvis.graph.scripts import Closing
 from arvis.ports.bus import Bus
@@ -30,6 +31,9 @@ from arvis.ports.store import Store, Transaction
 
 #: How long (seconds) work that was ended from outside may try to keep what it spent, while nothing can be written.
 LAST_SECONDS = 2.0
+
+#: So many steps are committed as one: a long way without a call outside must hold up neither the writer nor the process.
+MOST_UNCOMMITTED = 100
 
 #: Asked once, outside the commit, what is to be committed with this end.
 Conclude = Callable[[Execution], Closing]
@@ -103,7 +107,8 @@ class Engine:
         progress.learn(context.facts, context.news)
         progress.apply(cursor, decision)
         progress.handed = context.handing
-        if context.called_outside and progress.ready():
+        due = context.called_outside or progress.uncommitted >= MOST_UNCOMMITTED
+        if due and progress.ready():
             await self._commit(job, progress)
 
     async def _walk_branches(self, job: Job, progress: Progress) -> None:
@@ -159,6 +164,7 @@ class Engine:
             keep=keep,
             emit=self._emit,
             now=self._clock.now,
+            branches=max(len(progress.cursors), 1),
         )
         for effect in memory.skipped:
             context.record(scripts.keep_effect, effect)
@@ -194,8 +200,8 @@ class Engine:
         seconds, where somebody waits for its end."""
         with suppress(LeaseLost, TimeoutError):
             async with asyncio.timeout(seconds):
-                if context.facts:
-                    await self._store.write(scripts.run_facts, context.facts)
+                if facts := [fact for fact in context.facts if not isinstance(fact, OfStep)]:
+                    await self._store.write(scripts.run_facts, facts)
                 await context.keep_last()
 
     def _emit(self, event: Event) -> None:

@@ -24,6 +24,7 @@ from arvis.domain.jobs import NewJob
 from arvis.graph.context import Fact
 from arvis.graph.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause
 from arvis.graph.facts import Lasting
+from arvis.graph.history import noted
 from arvis.ports.store import Transaction
 
 
@@ -88,6 +89,11 @@ class Progress:
         return bool(self._steps or self._changed or self._facts)
 
     @property
+    def uncommitted(self) -> int:
+        """How many steps the next commit writes."""
+        return len(self._steps)
+
+    @property
     def has_asked(self) -> bool:
         """Whether questions or children of this execution may still be open when it ends."""
         return bool(self.asked) or self._asking
@@ -120,7 +126,7 @@ class Progress:
     def _note(self, node: str, decision: str, changes: Mapping[str, Any]) -> None:
         """One more step of the history, and what it changed."""
         number = self.execution.steps + 1
-        self._steps.append(Step(self.execution.id, number, node, decision, dict(changes), self.now()))
+        self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
         state = {**self.execution.state, **changes}

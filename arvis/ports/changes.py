@@ -44,8 +44,9 @@ class Versions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A turn that an agent gave to another one (`kind` task) or that tells it of the answer (`report`). `path` are the ids
-    of the agents from the root on, this one's own last; times in ms."""
+    """A turn that an agent gave to another one (`kind` task) or that tells it of the answer (`report`), or a run of a
+    workflow
+    that came of it (`run`). `path` are the ids of the agents from the root on, this one's own last; times in ms."""
 
     execution_id: str
     root_id: str
@@ -62,7 +63,13 @@ class Delegations(Protocol):
 
     def get(self, execution_id: str) -> Delegation | None: ...
 
-    def count_of_root(self, root_id: str) -> int: ...
+    def count_of_root(self, root_id: str) -> int:
+        """Of tasks and reports."""
+        ...
+
+    def runs_of_root(self, root_id: str) -> int:
+        """Of runs of workflows."""
+        ...
 
 
 class ChangeInsights(Protocol):

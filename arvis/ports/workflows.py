@@ -52,6 +52,10 @@ class WorkflowRuns(Protocol):
 
     def get(self, execution_id: str) -> WorkflowRun | None: ...
 
+    def of_request(self, request: str) -> WorkflowRun | None:
+        """The one that this request began."""
+        ...
+
     def log(self, run_id: str, entries: Sequence[tuple[str, str, str]], now: int) -> int:
         """Append lines of (node, type, content), in this order; the number of the last. Nothing is kept, and 0 is returned,
         where there is no such run."""
@@ -160,6 +164,14 @@ class RunView:
     message_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """How many runs ended in a span of time, by how; and how many sleep now, for a person, a clock or what they called."""
+
+    ended: Mapping[RunStatus, int]
+    paused: int
+
+
 #: More than so many live runs are not counted, nor more open questions of one run shown.
 MOST_LIVE = 100
 
@@ -193,6 +205,10 @@ class WorkflowInsights(Protocol):
 
     async def run_head(self, run_id: str) -> RunRow | None:
         """The same without what it did."""
+        ...
+
+    async def run_figures(self, since: int, until: int) -> RunFigures:
+        """What ended from `since` up to `until` (ms), and what sleeps."""
         ...
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:

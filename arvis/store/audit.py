@@ -100,3 +100,7 @@ class SqlDelegations:
             self._session.one("hold_root", root_id=root_id)
         row = self._session.one("count_delegations", root_id=root_id)
         return int(row["number"]) if row else 0
+
+    def runs_of_root(self, root_id: str) -> int:
+        row = self._session.one("count_delegated_runs", root_id=root_id)
+        return int(row["number"]) if row else 0

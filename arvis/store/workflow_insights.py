@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
-from arvis.domain.workflows import LogEntry, RunStatus
+from arvis.domain.workflows import ENDS, LogEntry, RunStatus
 from arvis.ports.pages import Page
-from arvis.ports.workflows import MOST_LIVE, Asked, LastRun, Place, RunChild, RunRow, RunView, VersionRow, WorkflowRow
+from arvis.ports.workflows import (
+    MOST_LIVE,
+    Asked,
+    LastRun,
+    Place,
+    RunChild,
+    RunFigures,
+    RunRow,
+    RunView,
+    VersionRow,
+    WorkflowRow,
+)
 from arvis.store.executions import execution_of
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST, Snapshot, Snapshots
@@ -21,11 +32,7 @@ _NEWEST = 2**31 - 1
 _MOST_CHILDREN = 500
 _LIVE = frozenset({ExecutionStatus.RUNNING, ExecutionStatus.PAUSED})
 #: Of runs that are over, the status of their execution.
-_OVER: Mapping[RunStatus, ExecutionStatus] = {
-    RunStatus.COMPLETED: ExecutionStatus.DONE,
-    RunStatus.FAILED: ExecutionStatus.FAILED,
-    RunStatus.CANCELLED: ExecutionStatus.CANCELLED,
-}
+_OVER: Mapping[RunStatus, ExecutionStatus] = {ended: stored for stored, ended in ENDS.items()}
 
 
 class SqlWorkflowInsights:
@@ -112,6 +119,12 @@ class SqlWorkflowInsights:
                 return None
         return [entry_of(row) for row in rows]
 
+    async def run_figures(self, since: int, until: int) -> RunFigures:
+        async with self._snapshots.snapshot() as snapshot:
+            (ended,) = await snapshot.rows("count_ended_runs", since=since, until=until)
+            (sleeping,) = await snapshot.rows("count_sleeping_runs")
+        return RunFigures({status: int(ended[status]) for status in _OVER}, sleeping["count"])
+
 
 async def _workflow(snapshot: Snapshot, row: Row) -> WorkflowRow:
     workflow = workflow_of(row)
@@ -173,12 +186,8 @@ def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatu
             return RunStatus.RUNNING if steps else RunStatus.PENDING
         case ExecutionStatus.PAUSED:
             return RunStatus.RUNNING if at_work else RunStatus.PAUSED
-        case ExecutionStatus.DONE:
-            return RunStatus.COMPLETED
-        case ExecutionStatus.FAILED:
-            return RunStatus.FAILED
-        case ExecutionStatus.CANCELLED:
-            return RunStatus.CANCELLED
+        case _:
+            return ENDS[stored]
 
 
 def _version(row: Row) -> VersionRow:

@@ -86,6 +86,10 @@ class SqlWorkflowRuns:
         row = self._session.one("get_workflow_run", execution_id=execution_id)
         return run_of(row) if row else None
 
+    def of_request(self, request: str) -> WorkflowRun | None:
+        row = self._session.one("workflow_run_of_request", request=request)
+        return run_of(row) if row else None
+
     def log(self, run_id: str, entries: Sequence[tuple[str, str, str]], now: int) -> int:
         counted = self._session.one("count_run_entries", execution_id=run_id, count=len(entries))
         if counted is None:

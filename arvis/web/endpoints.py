@@ -116,7 +116,7 @@ class ErrorForm:
 class Endpoint:
     """A route. `answers` maps the statuses of success to their shapes; `large` bodies may carry attachments; `names` are
     the shapes of those parts of the path that are no ids; the last part of a `deep` path may hold slashes; a write that
-    is not `keyed` has a way of its own against being done twice; `media` are the types of its answers, with ", " between;
+    is not `keyed` has a way of its own against being done twice, one that is `repeatable` finds by the key what it has done; `media` are the types of its answers, with ", " between;
     `errors` is set where they have not the form of the house; `refusals` are statuses that only this route refuses
     with."""
 
@@ -132,6 +132,7 @@ class Endpoint:
     names: Mapping[str, Schema] = field(default_factory=dict)
     deep: bool = False
     keyed: bool = True
+    repeatable: bool = False
     media: str = "application/json"
     errors: ErrorForm | None = None
     refusals: tuple[int, ...] = ()

@@ -43,6 +43,8 @@ class Figures:
             registry=registry,
         )
         self._waits = Gauge("arvis_waits_open", "Questions that wait for a person", registry=registry)
+        self._runs = Counter("arvis_workflow_runs_ended", "Runs of workflows that ended", ["status"], registry=registry)
+        self._sleeping = Gauge("arvis_workflow_runs_paused", "Runs of workflows that sleep", registry=registry)
         self._undelivered = Gauge("arvis_deliveries_waiting", "Parts that are not sent yet", registry=registry)
 
     async def look(self) -> None:
@@ -50,6 +52,10 @@ class Figures:
         async with self._looking:
             until = self._clock.now() - _SETTLED
             since = max(self._looked, until - _LONGEST_LOOK)
+            runs = await self._insights.run_figures(since, max(since, until))
+            self._sleeping.set(runs.paused)
+            for status, number in runs.ended.items():
+                self._runs.labels(status).inc(number)
             if until > since:
                 report = await self._insights.usage(UsageBy.MODEL, since, until, "UTC")
                 answers = await self._insights.answers(since, until)

@@ -4,7 +4,7 @@ A key belongs to who asks. What is kept of a request and its answer is sealed, f
 too, can be asked for again by whoever lost the answer on the way, and nobody who reads the database learns it.
 
 A request that a crash cut short has an unknown outcome. PUT and DELETE come to the same however often they are done and
-are done again; for all others a person has to look.
+are done again, as is what finds its own work by the key (`Endpoint.repeatable`, `request_of`); for all others a person has to look.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Idempotency:
             return self._replay(known, known.status)
         if self._store.shared and now - known.created_at < _PATIENCE_MS:
             raise _still_running()
-        if endpoint.method not in _REPEATABLE:
+        if endpoint.method not in _REPEATABLE and not endpoint.repeatable:
             raise _outcome_unknown()
         if not await self._store.write(_take_over, mark, known.created_at, now):
             raise _still_running()
@@ -119,6 +119,12 @@ class Idempotency:
             return self._box.open(sealed)
         except SecretLost:
             raise _outcome_unknown() from None
+
+
+def request_of(call: Call) -> str | None:
+    """What tells this keyed write from all others, for rows that remember what began them; None without a key."""
+    key = call.request.headers.get(IDEMPOTENCY_KEY)
+    return None if key is None else hashlib.sha256(f"{call.identity.user_id}\n{key}".encode()).hexdigest()
 
 
 def takes_key(endpoint: Endpoint) -> bool:

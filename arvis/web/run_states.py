@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
-from arvis.domain.workflows import RunStatus
+from arvis.domain.workflows import ENDS, OUTPUT, RunStatus
 from arvis.ports.workflows import Place, RunRow, RunView
-from arvis.workflows.carried import OUTPUT
 from arvis.workflows.parts import drawn_id, name_of
 from arvis.workflows.regions import gate_of
 
@@ -18,11 +17,10 @@ Json = dict[str, Any]
 #: Of an output so many characters are shown; its run keeps more.
 LONGEST_OUTPUT = 4_000
 _MICROS = 1_000_000
-_OVER = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED})
 
 
 def is_over(row: RunRow) -> bool:
-    return row.status in _OVER
+    return row.status in ENDS.values()
 
 
 def run_view(row: RunRow) -> Json:

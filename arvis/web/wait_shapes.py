@@ -8,6 +8,7 @@ from typing import Any
 from arvis.agents import rounds
 from arvis.domain.messages import Address
 from arvis.domain.tools import Risk
+from arvis.domain.workflows import PREFIX
 from arvis.ports.browsing import WaitView
 from arvis.ports.operations import WaitRights
 from arvis.web.schemas import BOOLEAN, STRING, Schema, array, one_of, optional, record
@@ -24,6 +25,10 @@ WAIT: Schema = record(
         "person": {**optional(STRING), "description": "For whom the agent works."},
         "messageId": optional(STRING),
         "conversationId": optional(STRING),
+        "workflowId": {
+            **optional(STRING),
+            "description": "The workflow whose run asks; the run has the id of the execution.",
+        },
         "platform": optional(STRING),
         "connector": optional(STRING),
         "channelId": optional(STRING),
@@ -51,6 +56,7 @@ def question_view(view: WaitView, rights: WaitRights) -> Json:
         "person": view.person,
         "messageId": message.id if message is not None else None,
         "conversationId": conversation_of(view),
+        "workflowId": _workflow(view.execution.graph),
         "platform": address.platform if address else None,
         "connector": address.connector if address else None,
         "channelId": address.channel if address else None,
@@ -64,6 +70,10 @@ def conversation_of(view: WaitView) -> str | None:
     """The one that the asking execution works in: its own, or that of the turn which wants a change."""
     state = view.execution.state
     return state.get("from", {}).get("conversation") or state.get("conversation")
+
+
+def _workflow(graph: str) -> str | None:
+    return graph.removeprefix(PREFIX) if graph.startswith(PREFIX) else None
 
 
 def _wanted(view: WaitView) -> Json:

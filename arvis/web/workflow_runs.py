@@ -24,6 +24,7 @@ from arvis.web.bodies import BodyLimit, read_json, unusable
 from arvis.web.completions_stream import EventStream
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
+from arvis.web.idempotency import request_of
 from arvis.web.identity import OPERATE, READ
 from arvis.web.patience import Patience
 from arvis.web.run_shapes import AGAIN, LOG, NEW_RUN, RESUMED, RUN, RUN_DETAIL, RUN_DOCUMENT
@@ -75,7 +76,7 @@ class WorkflowRunRoutes:
         every = {**PAGING, **_STATUS, "workflow": LABEL, "source": LABEL}
         of_one = {**PAGING, **_STATUS}
         return [
-            Endpoint("POST", _OF_WORKFLOW, "Begin a run", OPERATE, self._begin, begun, NEW_RUN, large=True),
+            Endpoint("POST", _OF_WORKFLOW, "Begin a run", OPERATE, self._begin, begun, NEW_RUN, large=True, repeatable=True),
             Endpoint("GET", _OF_WORKFLOW, "Its runs, the newest first", READ, self._list, listed, query=of_one),
             Endpoint("GET", _RUNS, "Runs of all workflows, the newest first", READ, self._list, listed, query=every),
             Endpoint("GET", _ONE, "One run and where it stands", READ, self._show, shown),
@@ -98,7 +99,8 @@ class WorkflowRunRoutes:
                 self._resume, shown, RESUMED,
             ),
             Endpoint(
-                "POST", f"{_ONE}/again", "Begin it once more, also in its midst", OPERATE, self._again, begun, AGAIN
+                "POST", f"{_ONE}/again", "Begin it once more, also in its midst", OPERATE, self._again, begun, AGAIN,
+                repeatable=True,
             ),
         ]  # fmt: skip
 
@@ -108,7 +110,7 @@ class WorkflowRunRoutes:
         version, entry = fields.whole("version"), fields.label("entry")
         begun = await self._around.store.write(
             _begin, call.id("workflow"), fields.raw("input"), self._around.clock.now(),
-            version=version, entry=entry, by=await self._by(call),
+            version=version, entry=entry, by=await self._by(call), request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
 
@@ -179,7 +181,7 @@ class WorkflowRunRoutes:
             raise unusable("version", "must be same or newest")
         begun = await self._around.store.write(
             again.begin_again, call.id("run"), fields.label("node"), self._around.clock.now(),
-            by=await self._by(call), newest=newest == "newest",
+            by=await self._by(call), newest=newest == "newest", request=request_of(call),
         )  # fmt: skip
         return await self._shown(call, begun.id, 201)
 
@@ -237,7 +239,15 @@ def _detail(view: RunView, document: Any) -> Json:
 
 
 def _begin(
-    tx: Transaction, name: str, given: Any, now: int, *, version: int | None, entry: str | None, by: str
+    tx: Transaction,
+    name: str,
+    given: Any,
+    now: int,
+    *,
+    version: int | None,
+    entry: str | None,
+    by: str,
+    request: str | None,
 ) -> Execution:
     workflow = workflow_runs.find(tx, name)
     whole = workflow_runs.whole_version(tx, workflow, version)
@@ -250,6 +260,7 @@ def _begin(
         principal_id=by,
         version=whole.version,
         entry=entry,
+        request=request,
     )
     return workflow_runs.begin(tx, wanted, now)
 

@@ -9,9 +9,12 @@ from arvis.domain.workflows import RunStatus, WorkflowVersion
 from arvis.ports.workflows import VersionRow, WorkflowRow
 from arvis.web.schemas import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.workflows import kinds
-from arvis.workflows.rules import Problem
+from arvis.workflows.rules import Problem, Severity
 
 Json = dict[str, Any]
+
+#: Of what is wrong with a document, so much is told.
+_MOST_PROBLEMS = 1_000
 
 _DOCUMENT: Schema = {
     "type": "object",
@@ -160,12 +163,20 @@ def workflow_view(row: WorkflowRow) -> Json:
 
 
 def detail_view(row: WorkflowRow, newest: WorkflowVersion, problems: Sequence[Problem]) -> Json:
-    found = [problem_view(each) for each in problems]
+    found = problems_view(problems)
     return {**workflow_view(row), "document": newest.document, "note": newest.note, "problems": found}
 
 
 def version_view(row: VersionRow) -> Json:
     return {"version": row.version, "problemCount": row.problems, "note": row.note, "by": row.by, "at": row.at}
+
+
+def problems_view(problems: Sequence[Problem]) -> list[Json]:
+    """Of thousands the first, errors before warnings: a document may break a rule in every letter."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return [problem_view(each) for each in problems]
+    worst = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
+    return [problem_view(each) for each in worst[:_MOST_PROBLEMS]]
 
 
 def problem_view(problem: Problem) -> Json:

@@ -38,7 +38,7 @@ from arvis.web.workflow_shapes import (
     WORKFLOW_DETAIL,
     detail_view,
     kinds_view,
-    problem_view,
+    problems_view,
     version_view,
     workflow_view,
 )
@@ -46,6 +46,7 @@ from arvis.workflows import desk, documents
 from arvis.workflows.checking import Known
 from arvis.workflows.desk import Examined, Wanted
 from arvis.workflows.document import write
+from arvis.workflows.examples import examples
 from arvis.workflows.schema import schema
 
 ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
@@ -166,7 +167,7 @@ class WorkflowRoutes:
         if raw is None:
             raise unusable("document", "is missing")
         examined = await self._examined(raw)
-        found = [problem_view(each) for each in examined.problems]
+        found = problems_view(examined.problems)
         return answer({"document": examined.document, "problems": found, "runnable": not examined.errors})
 
     async def _kinds(self, _call: Call) -> Response:
@@ -176,7 +177,8 @@ class WorkflowRoutes:
         return answer(schema())
 
     async def _examples(self, _call: Call) -> Response:
-        return answer(page_view(await asyncio.to_thread(documents.examples), None))
+        found = await asyncio.to_thread(examples)
+        return answer(page_view([each.to_json() for each in found], None))
 
     async def _import(self, call: Call) -> Response:
         fields = await _fields(call, IMPORTED_WORKFLOW)
@@ -210,7 +212,7 @@ class WorkflowRoutes:
         workflow, kept = await self._store.read(_look, call.id("workflow"), number)
         page = await self._insights.workflow_versions(workflow.id, limit=1, cursor=str(number + 1))
         problems = (await self._examined(kept.document)).problems
-        found = [problem_view(each) for each in problems]
+        found = problems_view(problems)
         return answer({**version_view(page.items[0]), "document": kept.document, "problems": found})
 
     async def _restore(self, call: Call) -> Response:
@@ -279,7 +281,7 @@ def _refused(examined: Examined) -> Response:
         fix="Mend what `problems` names, or send `draft: true` to keep it as it is.",
         code="problems",
     )
-    found: list[Json] = [problem_view(each) for each in examined.problems]
+    found: list[Json] = problems_view(examined.problems)
     return answer({**failure_of(error).to_json(), "problems": found}, _REFUSED)
 
 

@@ -11,6 +11,7 @@ from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.domain.workflows import OUTPUT, STATE, Workflow, WorkflowRun
 from arvis.ports.store import Transaction
 from arvis.workflows.carried import Carried
@@ -20,13 +21,21 @@ from arvis.workflows.walks import reach
 
 
 def begin_again(
-    tx: Transaction, run_id: str, node: str | None, now: int, *, by: str | None, newest: bool = False
+    tx: Transaction,
+    run_id: str,
+    node: str | None,
+    now: int,
+    *,
+    by: str | None,
+    newest: bool = False,
+    request: str | None = None,
 ) -> Execution:
     """The run that repeats this one, in the same place. `node` None: from where that began. It walks the same version, or with
     `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` where the version has no such node or cannot run."""
     run, old, workflow = _found(tx, run_id)
     version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
     part = old.state[STATE]
+    others: Taint = CLEAN if by == run.principal_id else frozenset({Label.PEOPLE})
     carried: Mapping[str, Any] | None = part.get("carried") if node in {None, run.entry} else None
     kept: Mapping[str, Any] = {}
     entry = node or run.entry
@@ -45,8 +54,10 @@ def begin_again(
         principal_id=by,
         version=version.version,
         entry=entry,
-        taint=taint_of(old.state),
+        # Its input are the words of whoever began that run: they do not become the words of whoever begins this one.
+        taint=taint_of(old.state) | others,
         again_of=run_id,
+        request=request,
         carried=carried,
         more=kept,
     )

@@ -47,7 +47,13 @@ AGENT_FIELDS: tuple[Field, ...] = (
         "Summary, artifact, what it needs, what to do next.",
     ),
     Field("model", Form.LINE, "Model", "As provider/model; empty: the agent's own.", most=200, offers="models"),
-    Field("reasoningEffort", Form.CHOICE, "Reasoning", choices=("", "none", "low", "medium", "high")),
+    Field(
+        "reasoningEffort",
+        Form.CHOICE,
+        "Reasoning",
+        choices=("", "none", "low", "medium", "high"),
+        words=("", "None", "A little", "Some", "Much"),
+    ),
     Field(
         "tools",
         Form.SWITCHES,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from arvis.agents import workflow_family
 from arvis.agents.reach import standing_in
 from arvis.agents.runs import RUN, Errand, is_run, source_of
 from arvis.agents.workflow_ends import STARTER
@@ -16,7 +17,6 @@ from arvis.agents.workflow_runs import (
     entry_of,
     find,
     note_begun,
-    text_of,
     whole_version,
 )
 from arvis.domain.agents import Agent
@@ -25,7 +25,7 @@ from arvis.domain.executions import Execution
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import Address
 from arvis.domain.taint import Taint
-from arvis.domain.workflows import DEPTH, PREFIX, STATE, Workflow, WorkflowVersion
+from arvis.domain.workflows import DEPTH, PREFIX, STATE, Workflow, WorkflowVersion, as_text
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 from arvis.workflows.workers import worker
@@ -48,7 +48,9 @@ class Target:
 
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
-    """By id or slug. Raises `ExecutionError` where it is not there, cannot run, or names an agent that is out of reach."""
+    """By id or slug. Raises `ExecutionError` where it is not there, cannot run, or names an agent that is out of reach, and where too
+    many runs came of this one's beginning."""
+    workflow_family.check_room(tx, execution)
     try:
         workflow = find(tx, name)
         version = whole_version(tx, workflow)
@@ -87,7 +89,7 @@ def begin_apart(
     speaks_for: str = "",
 ) -> Execution:
     """A run of its own, in the same place and for the same person. `speaks_for`: what began the run in whose place it goes on."""
-    state, text = execution.state, text_of(input_)
+    state, text = execution.state, as_text(input_)
     source = f"{PREFIX}{execution.id}"
     errand = Errand(text, tools=state.get(RUN, {}).get("tools"))
     wanted = NewWorkflowRun(
@@ -103,7 +105,9 @@ def begin_apart(
         priority=execution.priority,
         more={**standing_in(state), RUN: {**errand.to_json(), "source": speaks_for or source}, **more},
     )
-    return begin(tx, wanted, now)
+    begun = begin(tx, wanted, now)
+    workflow_family.join(tx, begun, execution, now)
+    return begun
 
 
 def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, taint: Taint, now: int) -> Execution:
@@ -133,7 +137,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
         "id": to.workflow.id,
         "version": to.version.version,
         "entry": entry_of(to.version.document),
-        "trigger": text_of(input_),
+        "trigger": as_text(input_),
         "input": input_,
     }
     return {"agent": to.agent.id, **kept, STATE: part}
@@ -141,6 +145,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:
     """The messages of the turn are answered by another execution from now on."""
+    workflow_family.take_place(tx, begun, execution, now)
     tx.messages.join_turn(execution.id, begun.id)
     newest = tx.messages.of_turn(begun.id)[-1]
     job = NewJob.answer(

@@ -6,19 +6,11 @@ edges (`compiling.py`) read from the value where it goes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from arvis.domain import workflows
 from arvis.graph.decisions import Next
-
-#: Keys of the execution's state: the run (`{"id", "version", "entry", "trigger", "agent"}`), and the newest output of each node
-#: (`{"output", "label", "at", "failed"?, "tainted"?}`) under this prefix and its id. Branches write keys of their own: a step of one takes
-#: nothing back that another wrote.
-WORKFLOW = workflows.STATE
-OUTPUT = workflows.OUTPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +42,6 @@ class Carried:
     def on(self, node_id: str, output: Any, handle: str | None = None) -> Carried:
         """What leaves this node."""
         return replace(self, output=output, source=node_id, handle=handle, joined=())
-
-
-def as_text(output: Any) -> str:
-    """An output as text: itself, or its JSON, as tightly as seed 002 writes it."""
-    if isinstance(output, str):
-        return output
-    return "" if output is None else json.dumps(output, ensure_ascii=False, separators=(",", ":"))
 
 
 def proceed(carried: Carried, **changes: Any) -> Next:

@@ -12,7 +12,7 @@ from typing import Any
 
 from arvis.workflows.branch_checks import check_branches
 from arvis.workflows.connection_checks import check_connections
-from arvis.workflows.drawing import Drawing, name_of, usable_id
+from arvis.workflows.drawing import Drawing, label_of, usable_id
 from arvis.workflows.field_checks import Known, Place, check_fields
 from arvis.workflows.flow_checks import check_flow
 from arvis.workflows.join_checks import check_joins
@@ -129,7 +129,7 @@ def _check_nodes(nodes: list[Any], known: Known) -> Iterator[Problem]:
             continue
         yield from _check_id(node, place, seen)
         yield from _check_node(
-            node, Place(node["id"] if usable_id(node.get("id")) else None, name_of(node)), place, known
+            node, Place(node["id"] if usable_id(node.get("id")) else None, label_of(node)), place, known
         )
 
 

@@ -14,13 +14,14 @@ from arvis.graph.decisions import Edge, Gate, Graph, Node
 from arvis.workflows import joins
 from arvis.workflows.carried import Carried
 from arvis.workflows.checking import check
+from arvis.workflows.drawing import label_of
 from arvis.workflows.ends import begin_node, finish_node
 from arvis.workflows.field_checks import is_whole
 from arvis.workflows.guarding import Limits, guarded
 from arvis.workflows.joins import Join, LastOne
 from arvis.workflows.kinds import KINDS, SETTINGS, SUBAGENT, Kind
 from arvis.workflows.nodes import make_node
-from arvis.workflows.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, label_of, name_of
+from arvis.workflows.parts import BEGIN, FINISH, LAST, Drawn, NodeParts, name_of
 from arvis.workflows.regions import gate_of, merges_of, reachable, ways_of
 from arvis.workflows.rules import Severity
 from arvis.workflows.walks import backwards, reach

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arvis.workflows.carried import as_text
+from arvis.domain.workflows import as_text
 from arvis.workflows.templates import MISSING, at_path, data_of
 
 #: The words that stand for "it holds".

@@ -9,13 +9,14 @@ from typing import Any
 from arvis.agents.runs import Errand
 from arvis.agents.standing import narrowed
 from arvis.agents.subagents import DEEPEST, Subagent
+from arvis.agents.workflow_ends import taint_of
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.tools import wire_name
 from arvis.ports.store import Transaction
+from arvis.workflows.drawing import label_of
 from arvis.workflows.kinds import SUBAGENT
-from arvis.workflows.parts import label_of
-from arvis.workflows.templates import PREVIOUS, Known, fill
+from arvis.workflows.templates import PREVIOUS, Known, as_data, fill
 from arvis.workflows.workers import graph_of, tools_of, worker
 
 #: So often it may use tools; seed 002's turns.
@@ -44,6 +45,7 @@ class _Tree:
         self._nodes = {node["id"]: node for node in document["nodes"]}
         self._ways = [each for each in document["connections"] if each["sourceHandle"] == SUBAGENT]
         self._known = known
+        self._quoted = as_data(self._spoken, tainted=bool(taint_of(execution.state)))
 
     def below(self, parent: str, depth: int) -> list[Subagent]:
         if depth >= DEEPEST or not (self._nodes[parent].get("data", {}).get("tools") or {}).get("subagents"):
@@ -61,7 +63,7 @@ class _Tree:
         tools = tools_of(agent, data, self._execution.state)
         errand = Errand(
             prompt="",
-            instructions=fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._spoken),
+            instructions=fill(str(data.get("systemPrompt") or DEFAULT_PROMPT), self._quoted),
             tools=tools,
             model=data.get("model") or None,
             rounds=MOST_ROUNDS,
@@ -70,7 +72,7 @@ class _Tree:
         prompt = fill(str(data.get("userPrompt") or ""), self._spoken)
         return Subagent(
             tool=name,
-            description=_described(node, agent, tools, prompt, below),
+            description=_described(node, agent, tools, fill(str(data.get("userPrompt") or ""), self._quoted), below),
             label=label_of(node),
             node=target,
             parent=parent,

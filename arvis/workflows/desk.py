@@ -214,9 +214,11 @@ def _tell(tx: Transaction, before: Workflow | None, after: Workflow | None, now:
 
 
 def _held(tx: Transaction, name: str) -> Workflow:
-    """Nobody else changes it before this commit."""
-    held = tx.workflows.hold(find(tx, name).id)
-    return held if held is not None and held.removed_at is None else find(tx, name)
+    """Nobody else changes it before this commit. Where it was removed while it was waited for, another one may have its slug."""
+    while True:
+        held = tx.workflows.hold(find(tx, name).id)
+        if held is not None and held.removed_at is None:
+            return held
 
 
 # -- rules -------------------------------------------------------------------------------------------------

@@ -121,10 +121,10 @@ def handles(node: Node) -> list[str]:
 def _node(raw: Mapping[str, Any]) -> Node:
     data = raw.get("data")
     type_ = raw["type"] if isinstance(raw.get("type"), str) else ""
-    return Node(raw["id"], type_, KINDS.get(type_), name_of(raw), data if isinstance(data, Mapping) else {})
+    return Node(raw["id"], type_, KINDS.get(type_), label_of(raw), data if isinstance(data, Mapping) else {})
 
 
-def name_of(raw: Mapping[str, Any]) -> str:
+def label_of(raw: Mapping[str, Any]) -> str:
     """What a node is called: its label, else the name of its agent, else its id, else nothing."""
     data = raw.get("data")
     agent = data.get("agentName") if isinstance(data, Mapping) else None

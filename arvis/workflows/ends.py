@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from arvis.agents import workflow_family
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.workflow_runs import note_begun, source_for
 from arvis.domain.executions import Execution
 from arvis.domain.runs import RunResult
-from arvis.domain.workflows import SYSTEM, LogType
+from arvis.domain.workflows import STATE, SYSTEM, LogType, as_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Fail, Goto, Node
 from arvis.ports.store import Transaction
 from arvis.workflows import log
-from arvis.workflows.carried import WORKFLOW, Carried, as_text
+from arvis.workflows.carried import Carried
 from arvis.workflows.log import line
 from arvis.workflows.parts import name_of
 from arvis.workflows.visiting import carried_of, taint_of
@@ -24,7 +25,7 @@ def begin_node(drawn: Collection[str], error: str = "") -> Node:
 
     async def begin(context: NodeContext) -> Decision:
         context.record(_ensure_run, context.execution, context.now())
-        about = context.state[WORKFLOW]
+        about = context.state[STATE]
         entry = str(about.get("entry", ""))
         wrong = error or ("" if entry in drawn else f"The workflow has no node “{entry}” to begin at.")
         if wrong:
@@ -61,4 +62,7 @@ def finish_node() -> Node:
 def _ensure_run(tx: Transaction, execution: Execution, now: int) -> None:
     """A workflow that another one calls is a run, too; who else begins one has written its row."""
     wait = tx.waits.get(execution.parent_wait) if execution.parent_wait is not None else None
-    note_begun(tx, execution, source_for(execution, wait.execution_id if wait is not None else None), now)
+    caller = tx.executions.get(wait.execution_id) if wait is not None else None
+    if caller is not None:
+        workflow_family.join(tx, execution, caller, now)
+    note_begun(tx, execution, source_for(execution, caller.id if caller is not None else None), now)

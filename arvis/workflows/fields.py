@@ -42,7 +42,7 @@ class Form(StrEnum):
 class Field:
     """`least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers
     to choose from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are
-    replaced when the node runs."""
+    replaced when the node runs. `words` says what the choices are called where people make them, one for each."""
 
     name: str
     form: Form
@@ -53,6 +53,7 @@ class Field:
     least: int | None = None
     most: int | None = None
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
     offers: str = ""
     template: bool = False
@@ -81,10 +82,17 @@ JOIN = Field(
     "join",
     Form.CHOICE,
     "When several branches arrive",
-    "each: it runs once for every arrival; all: once, when all that can still come has come; any: once, at the first; n: once so many have come.",
     choices=("each", "all", "any", "n"),
+    words=(
+        "Run for every arrival",
+        "Run once, when all have come",
+        "Run once, at the first",
+        "Run once, when so many have come",
+    ),
 )
-JOIN_COUNT = Field("joinCount", Form.NUMBER, "How many", "For n.", least=1, most=MOST_CONNECTIONS)
+JOIN_COUNT = Field(
+    "joinCount", Form.NUMBER, "How many", "Where it runs when so many have come.", least=1, most=MOST_CONNECTIONS
+)
 
 #: What a document says of itself.
 ABOUT = (
@@ -108,16 +116,17 @@ SETTINGS = (
         "pauses",
         Form.CHOICE,
         "While somebody is asked",
-        "run: other branches finish what they are at and wait; branch: they go on.",
         choices=("run", "branch"),
+        words=("Other branches wait, too", "Other branches go on"),
         default="run",
     ),
     Field(
         "unlabelled",
         Form.CHOICE,
         "Connections without a handle",
-        "skip: a node that chooses does not follow them; follow: it always does.",
+        "Those that leave a node which chooses.",
         choices=("skip", "follow"),
+        words=("Never followed", "Always followed"),
         default="skip",
     ),
     Field("maxSteps", Form.NUMBER, "Steps at most", least=1, most=100_000, default=1_000),

@@ -7,10 +7,9 @@ from threading import Lock
 
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
-from arvis.domain.workflows import PREFIX, WorkflowVersion
+from arvis.domain.workflows import PREFIX, STATE, WorkflowVersion
 from arvis.graph.decisions import Graph
 from arvis.ports.store import Transaction
-from arvis.workflows.carried import WORKFLOW
 from arvis.workflows.compiling import compile_document, refusal
 from arvis.workflows.parts import NodeParts
 
@@ -28,9 +27,9 @@ class DrawnGraphs:
 
     def find(self, tx: Transaction, execution: Execution) -> Graph | None:
         """The graph of this execution; None where it walks no workflow. One whose version is gone or has errors fails the run."""
-        if not execution.graph.startswith(PREFIX) or WORKFLOW not in execution.state:
+        if not execution.graph.startswith(PREFIX) or STATE not in execution.state:
             return None
-        about = execution.state[WORKFLOW]
+        about = execution.state[STATE]
         key = (str(about["id"]), int(about["version"]))
         with self._lock:
             if (known := self._kept.get(key)) is not None:

@@ -12,9 +12,10 @@ from itertools import takewhile
 from typing import Any
 
 from arvis.domain.executions import Cursor
+from arvis.domain.workflows import OUTPUT
 from arvis.graph.decisions import Opened
 from arvis.workflows.bounds import MOST_OUTPUT, cut
-from arvis.workflows.carried import OUTPUT, Carried
+from arvis.workflows.carried import Carried
 from arvis.workflows.regions import parallel_of
 
 #: The key of the state that says how often a join has let its first ones through: a list of [regions, times].

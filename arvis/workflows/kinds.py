@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arvis.workflows.agent_fields import AGENT, AGENT_FIELDS, DEADLINE, LONG, TEMPLATES
+from arvis.workflows.choice_words import RULE_WORDS, TRIGGER_WORDS
 from arvis.workflows.fields import (
     ABOUT,
     FARTHEST,
@@ -89,6 +90,7 @@ _KINDS = (
                     "webhook",
                     "manual",
                 ),
+                words=TRIGGER_WORDS,
             ),
             Field("description", Form.TEXT, "What it is for", "By this a model chooses among several.", most=2_000),
             Field("platform", Form.LINE, "Platform", "Empty: any.", most=32, offers="platforms"),
@@ -143,7 +145,14 @@ _KINDS = (
                 "Conditions",
                 most=20,
                 fields=(
-                    Field("operator", Form.CHOICE, "The output", choices=("equal", "contains"), default="equal"),
+                    Field(
+                        "operator",
+                        Form.CHOICE,
+                        "The output",
+                        choices=("equal", "contains"),
+                        words=("is", "contains"),
+                        default="equal",
+                    ),
                     Field("value", Form.LINE, "this", "Empty never holds.", most=2_000),
                 ),
             ),
@@ -184,7 +193,14 @@ _KINDS = (
         "True or false: by the data where it has the fields, else by an agent.",
         (
             AGENT,
-            Field("combinator", Form.CHOICE, "Hold", choices=("and", "or"), default="and"),
+            Field(
+                "combinator",
+                Form.CHOICE,
+                "Hold",
+                choices=("and", "or"),
+                words=("All of the rules", "One of the rules"),
+                default="and",
+            ),
             Field(
                 "rules",
                 Form.ROWS,
@@ -216,6 +232,7 @@ _KINDS = (
                             "exists",
                             "matches",
                         ),
+                        words=RULE_WORDS,
                         default="equals",
                     ),
                     Field("value", Form.LINE, "Value", TEMPLATES, most=2_000, template=True),
@@ -238,6 +255,7 @@ _KINDS = (
                 Form.CHOICE,
                 "After the deadline",
                 choices=("reject", "approve", "escalate", "fail"),
+                words=("It counts as rejected", "It counts as approved", "Somebody else is asked", "The run fails"),
                 default="reject",
             ),
             Field(
@@ -296,7 +314,14 @@ _KINDS = (
                 most=LONG,
                 template=True,
             ),
-            Field("conditionMode", Form.CHOICE, "Decided by", choices=("template", "llm"), default="template"),
+            Field(
+                "conditionMode",
+                Form.CHOICE,
+                "Decided by",
+                choices=("template", "llm"),
+                words=("The text above, filled in", "A model"),
+                default="template",
+            ),
         ),
         outs=("loop-start", "loop-exit"),
         ins=("", LOOP_BACK),
@@ -313,7 +338,16 @@ _KINDS = (
         "Merge",
         "flow",
         "Branches become one again; its output is the list of theirs.",
-        (Field("strategy", Form.CHOICE, "Goes on", choices=("wait-all", "first"), default="wait-all"),),
+        (
+            Field(
+                "strategy",
+                Form.CHOICE,
+                "Goes on",
+                choices=("wait-all", "first"),
+                words=("When all branches have come", "With the first that comes"),
+                default="wait-all",
+            ),
+        ),
     ),
     Kind(
         "sub-workflow",

@@ -32,7 +32,7 @@ def write(context: NodeContext, lines: Sequence[Line]) -> None:
     """Let the commit of this step write them, and tell whoever watches the run."""
     if lines:
         run_id = context.execution.id
-        context.record(_write, run_id, list(lines), context.now())
+        context.record_of_step(_write, run_id, list(lines), context.now())
         context.announce(RunAdvanced(run_id))
 
 

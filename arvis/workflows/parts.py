@@ -48,9 +48,3 @@ def name_of(node_id: str) -> str:
 def drawn_id(name: str) -> str | None:
     """The id of the drawn node that the engine calls so; None where it is none."""
     return name.removeprefix(_DRAWN) if name.startswith(_DRAWN) else None
-
-
-def label_of(node: Mapping[str, Any]) -> str:
-    """What a node of a document is called: its label, else the name of its agent, else its id."""
-    data = node.get("data") or {}
-    return str(node.get("label") or data.get("agentName") or node["id"])

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arvis.workflows.drawing import label_of
 from arvis.workflows.kinds import SUBAGENT
-from arvis.workflows.parts import label_of
 
 #: What begins the names of gates in the engine.
 _GATE = "join:"

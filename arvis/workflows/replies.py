@@ -32,9 +32,10 @@ _LONGEST_SUMMARY = 500
 _LONGEST_ERROR = 1_000
 
 #: All of these look at a line of its own at most once: what they read may be the words of somebody who means harm.
-_MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t*_`:]*$", re.MULTILINE)
+_MARKER = re.compile(r"^[ \t#*_`]*HAND_BACK[ \t\r*_`:]*$", re.MULTILINE)
 _FIELD = re.compile(
-    r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)", re.IGNORECASE
+    r"[ \t*_\-]*(?P<name>Summary|Artifact|Needs user input|Suggested next action)[ \t*_]*:[ \t*_]*(?P<text>.*)",
+    re.IGNORECASE,
 )
 #: What vendors and their programs say instead of an answer; people begin no answer so.
 _ERRORS = re.compile(
@@ -50,7 +51,7 @@ _ERRORS = re.compile(
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
-_VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[ \t*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
+_VERDICT = re.compile(r"^[ \t*_`\"]*(?P<word>APPROVED|RETRY)\b[\s*_`:–-]*(?P<why>.*)", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,8 +99,8 @@ def _properties(fields: Sequence[Field]) -> Schema:
 def _field(field: Field) -> Schema:
     """A field that need not be there may also be null; a choice may be left empty."""
     about: Schema = {"title": field.label}
-    if field.help:
-        about["description"] = field.help
+    if described := " ".join(filter(None, [field.help, _choices(field)])):
+        about["description"] = described
     if field.default is not None:
         about["default"] = field.default
     shape = _shape(field)
@@ -109,6 +109,14 @@ def _field(field: Field) -> Schema:
     if "enum" in shape:
         return {**about, "enum": list(dict.fromkeys([*shape["enum"], "", None]))}
     return {**about, **shape, "type": [shape["type"], "null"]}
+
+
+def _choices(field: Field) -> str:
+    """What each choice means, where it has a name of its own."""
+    named = [
+        f"{one}: {words}" for one, words in zip(field.choices, field.words, strict=False) if words and words != one
+    ]
+    return f"{'; '.join(named)}." if named else ""
 
 
 def _shape(field: Field) -> Schema:

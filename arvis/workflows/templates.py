@@ -9,7 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arvis.workflows.carried import OUTPUT, WORKFLOW, Carried, as_text
+from arvis.domain.markup import escape
+from arvis.domain.workflows import OUTPUT, STATE, as_text
+from arvis.workflows.bounds import CUT, MOST_FILLED
+from arvis.workflows.carried import Carried
 
 #: By name: what stands behind it. None in the place of a value that is not known.
 Known = Callable[[str], str | None]
@@ -21,59 +24,120 @@ _RESULT, _THREAD = "result", "threadId"
 MISSING = object()
 
 
-def fill(text: str, known: Known) -> str:
-    """The text with what is known in the places of its templates."""
+def fill(text: str, known: Known, most: int = MOST_FILLED) -> str:
+    """The text with what is known in the places of its templates, as far as so many characters of it go: outputs that are put in
+    again and again must not fill the memory. Each name is looked up once."""
+    kept, end = most, 0
+    values, parts = dict[str, str | None](), list[str]()
+    for found in _PLACE.finditer(text):
+        if kept <= 0:
+            return "".join([*parts, text[end : found.start()], CUT])
+        name = found[1].strip()
+        if name not in values:
+            values[name] = known(name)
+        value = values[name]
+        put = found[0] if value is None else value
+        parts += [text[end : found.start()], put[:kept]]
+        end = found.end()
+        kept -= len(put)
+    if kept < 0:
+        parts.append(CUT)
+    return "".join([*parts, text[end:]])
 
-    def put(found: re.Match[str]) -> str:
-        value = known(found[1].strip())
-        return found[0] if value is None else value
 
-    return _PLACE.sub(put, text)
+def fill_all(value: Any, known: Known) -> Any:
+    """The same in all texts of a value, however deep, which share the room."""
+    room = MOST_FILLED
+
+    def put(each: Any) -> Any:
+        nonlocal room
+        match each:
+            case str():
+                filled = fill(each, known, room)
+                room = max(room - len(filled), 0)
+                return filled
+            case Mapping():
+                return {name: put(one) for name, one in each.items()}
+            case list():
+                return [put(one) for one in each]
+        return each
+
+    return put(value)
+
+
+def as_data(known: Known, *, tainted: bool) -> Known:
+    """The same for words that are instructions: nothing that is put in can be taken for a part of them. What somebody else may have
+    written (`tainted`) is quoted, whole."""
+
+    def quoted(name: str) -> str | None:
+        value = known(name)
+        if value is None or not tainted:
+            return None if value is None else escape(value)
+        lines = escape(value).replace("”", '"').splitlines()
+        return f"“{''.join(lines)}”" if len(lines) < 2 else "\n".join(["", *(f"> {line}" for line in lines), ""])  # noqa: PLR2004
+
+    return quoted
 
 
 def known_in(state: Mapping[str, Any], carried: Carried) -> Known:
-    """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label."""
+    """What a node may speak of: what came along its connection, what began the run, and the newest output of every node by label.
+    What is JSON is read once, however many paths lead into it."""
+    newest = _newest(state)
+    read = dict[str, Any]()
 
     def known(name: str) -> str | None:
         if name == PREVIOUS:
             return as_text(carried.output)
         if name == TRIGGER:
-            return str(state[WORKFLOW].get("trigger", ""))
-        return _of_node(state, name)
+            return str(state[STATE].get("trigger", ""))
+        label, path = _label_in(name, newest)
+        if label is None:
+            return None
+        if label not in read and path:
+            read[label] = data_of(newest[label]["output"])
+        return _part(newest[label], path, read.get(label))
 
     return known
 
 
-def _of_node(state: Mapping[str, Any], name: str) -> str | None:
-    """A label may have points in it, so the longest one that fits counts."""
+def _newest(state: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """By label: the newest that a node of this label has kept."""
+    found = dict[str, Mapping[str, Any]]()
+    for name, kept in state.items():
+        if name.startswith(OUTPUT):
+            label = kept.get("label")
+            if label not in found or int(kept["at"]) > int(found[label]["at"]):
+                found[label] = kept
+    return found
+
+
+def _label_in(name: str, newest: Mapping[str, Any]) -> tuple[str | None, list[str]]:
+    """A label may have points in it, so the longest one that fits counts; with the path behind it."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
-        kept = _labelled(state, ".".join(parts[:end]).strip())
-        if kept is not None:
-            return _part(kept, [part.strip() for part in parts[end:]])
-    return None
+        label = ".".join(parts[:end]).strip()
+        if label in newest:
+            return label, [part.strip() for part in parts[end:]]
+    return None, []
 
 
-def _labelled(state: Mapping[str, Any], label: str) -> Mapping[str, Any] | None:
-    """The newest that a node of this label has kept."""
-    kept = [each for name, each in state.items() if name.startswith(OUTPUT) and each.get("label") == label]
-    return max(kept, key=lambda each: int(each["at"]), default=None)
-
-
-def _part(kept: Mapping[str, Any], path: list[str]) -> str | None:
+def _part(kept: Mapping[str, Any], path: list[str], data: Any) -> str | None:
     if path[:1] == [_THREAD]:
         thread = kept.get(_THREAD)
         return str(thread) if thread is not None and len(path) == 1 else None
     rest = path[1:] if path[:1] == [_RESULT] else path
     if not path or not rest:
         return as_text(kept["output"])
-    value = at_path(kept["output"], rest)
+    value = _below(data, rest)
     return None if value is MISSING else as_text(value)
 
 
 def at_path(output: Any, path: list[str]) -> Any:
     """What stands at a path of names and numbers in an output that is JSON, or text that holds some; else `MISSING`."""
-    value = data_of(output)
+    return _below(data_of(output), path)
+
+
+def _below(value: Any, path: list[str]) -> Any:
     for step in path:
         if isinstance(value, dict) and step in value:
             value = value[step]

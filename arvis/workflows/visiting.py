@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arvis.agents.outcome import WorkOutcome, child_end
+from arvis.agents.outcome import child_end
 from arvis.agents.runs import Errand, child_state
 from arvis.agents.subagents import words_of
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.taint import CLEAN, Taint, taint_in
-from arvis.domain.workflows import SYSTEM, LogType
+from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, Fail, Goto
 from arvis.ports.store import Store, Transaction
 from arvis.workflows import log as run_log
 from arvis.workflows import regions, templates
 from arvis.workflows.bounds import bounded
-from arvis.workflows.carried import OUTPUT, Carried, proceed
+from arvis.workflows.carried import Carried, proceed
 from arvis.workflows.log import Line, line
 from arvis.workflows.parts import Drawn
 from arvis.workflows.workers import worker
@@ -78,7 +78,8 @@ def leave(
 ) -> Decision:
     """Go on with this output, by this way out. `log` are lines (`log.line`) of the node; `tainted` marks a decision that was made upon
     tainted words, `taint` is what this node's children read, `thread` the talk that the output comes from."""
-    output = bounded(output, context.state, drawn.id)
+    taken = [each for each in drawn.ways if handle is None or each["sourceHandle"] in {handle, ""}]
+    output = bounded(output, context.state, drawn.id, context.branches + max(len(taken), 1) - 1)
     run_log.write(context, [*log, line(drawn.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
     known = taint_of(context.state) | taint
     kept: dict[str, Any] = {"output": output, "label": drawn.label, "at": context.now(), "handle": handle}
@@ -143,12 +144,7 @@ async def said_by(context: NodeContext, *, store: Store) -> Said:
     taint = await children_taint(context, store=store)
     if end.outcome is None:
         return Said("", end.error, taint)
-    return Said(text_of(end.outcome), taint=taint)
-
-
-def text_of(outcome: WorkOutcome) -> str:
-    """What an agent's work gives to the next node; of one that is stuck, what it needs (behaviour.md 2.7)."""
-    return words_of(outcome)
+    return Said(words_of(end.outcome), taint=taint)
 
 
 async def agent_for(context: NodeContext, drawn: Drawn, *, store: Store) -> str:

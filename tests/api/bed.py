@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,15 +84,30 @@ def _furnish(bed: Bed) -> None:
 
 
 def _furnish_workflows(bed: Bed) -> None:
-    """One that begins by itself, an agent and a schedule of it, a run that is over and one that waits for a person."""
-    (watch,) = [each for each in bed.call("GET", "/api/workflows/examples")["items"] if each["slug"] == "data-watch"]
-    bed.call("POST", "/api/workflows", {"name": "Watch", "slug": "watch", "document": watch["document"]})
-    bed.call("POST", "/api/workflows/watch/runs", {"input": {"before": 100, "now": 101}})
-    asked = bed.call("POST", "/api/workflows", {"name": "Asks", "slug": "asks", "document": _ASKS})
-    bed.call(
-        "PATCH",
-        "/api/workflows/asks",
-        {"description": "It asks.", "document": {**_ASKS, "nodes": [_START]}, "draft": True},
-    )
-    bed.call("POST", "/api/workflows/asks/runs", {"input": "go"})
+    """One with a draft behind it, an agent that works by it, a run that is over and one that waits for a person."""
+    bed.call("POST", "/api/workflows", {"name": "Asks", "slug": "asks", "document": _asks()})
+    bed.call("PATCH", "/api/workflows/asks", {"document": {**_asks(), "nodes": []}, "draft": True})
     bed.call("POST", "/api/agents", {"slug": "drawn", "name": "Drawn", "graph": "workflow:asks"})
+    runs = [bed.call("POST", "/api/workflows/asks/runs", {"input": "go"})["id"] for _ in range(2)]
+    _until(lambda: bed.call("GET", f"/api/runs/{runs[0]}")["waits"])
+    bed.call("POST", f"/api/runs/{runs[0]}/resume", {"decision": "approve"})
+
+
+def _asks() -> dict[str, Any]:
+    nodes = [
+        {"id": "start", "type": "start", "x": 0, "y": 0, "data": {}},
+        {"id": "ask", "type": "approval", "x": 300, "y": 0, "data": {"prompt": "Shall it go on?"}},
+        {"id": "end", "type": "response", "x": 600, "y": 0, "data": {"template": "Done: {{trigger}}"}},
+    ]
+    connections = [
+        {"id": "c1", "source": "start", "target": "ask"},
+        {"id": "c2", "source": "ask", "target": "end", "sourceHandle": "approve"},
+    ]
+    return {"schema": 1, "nodes": nodes, "connections": connections}
+
+
+def _until(found: Callable[[], Any]) -> None:
+    end = time.monotonic() + _SECONDS
+    while not found():
+        assert time.monotonic() < end, "nobody is asked"
+        time.sleep(0.05)

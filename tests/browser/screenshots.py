@@ -16,11 +16,14 @@ from playwright.async_api import Page, ViewportSize, async_playwright
 from arvis.testing.openai_server import Failure, ReceivedRequest, Reply, openai_server
 from hatch_build import Dashboard
 from tests.browser.daemon import Daemon
+from tests.browser.drawn import begin, draw, run_until
 from tests.parts import require
 
 ROOT = Path(__file__).parents[2]
 IMAGES = ROOT / "docs" / "images"
 SIZE = ViewportSize(width=1280, height=800)
+#: For drawings, which are wide.
+WIDE = ViewportSize(width=1600, height=1000)
 
 AGENTS: list[dict[str, object]] = [
     {
@@ -50,6 +53,12 @@ return --order 1042 --reason size
 """
 
 
+ADDRESS = "You ask how to change the address of your account. Open Account, then Addresses, and choose Edit."
+SENT = "It left our house yesterday and arrives tomorrow before noon."
+#: What is answered, by a part of the question: the steps of the workflow first, whose questions hold answers.
+SAID = {"How sure is this answer?": "unsure", "APPROVED": "APPROVED", "address of my account": ADDRESS, "back": RETURNS}
+
+
 class Shop:
     """Answers as a model would that knows the handbook; one order cannot be found."""
 
@@ -57,7 +66,7 @@ class Shop:
         asked = str(received.document["messages"][-1]["content"])
         if "1007" in asked:
             return await Failure(400, message="the order number was not understood").answer(received)
-        text = RETURNS if "back" in asked else "It left our house yesterday and arrives tomorrow before noon."
+        text = next((said for part, said in SAID.items() if part in asked), SENT)
         return await Reply((text,), usage=(1_840, 96), delay=0.2).answer(received)
 
 
@@ -85,10 +94,24 @@ async def _fill(daemon: Daemon, model: str) -> None:
     )
 
 
-async def _take(page: Page, name: str, path: str) -> None:
+async def _draw(daemon: Daemon) -> tuple[str, str]:
+    """An example, and a run of it that waits for a person; their ids."""
+    examples = (await daemon.api("GET", "/api/workflows/examples"))["items"]
+    (support,) = [each for each in examples if each["slug"] == "support-answer"]
+    made = await draw(daemon, support["name"], support["document"])
+    run = await begin(daemon, made)
+    await run_until(daemon, run, ["paused", "completed", "failed"])
+    return made["slug"], run
+
+
+async def _take(page: Page, name: str, path: str, *, step: str = "") -> None:
+    """`step` is pressed first: a step of a drawing, by its name."""
     await page.goto(path)
     await page.wait_for_load_state("networkidle")
     await page.wait_for_timeout(600)
+    if step:
+        await page.locator(".react-flow__node").filter(has_text=step).first.click()
+        await page.wait_for_timeout(600)
     await page.screenshot(path=IMAGES / f"{name}.png")
 
 
@@ -121,6 +144,10 @@ async def _pictures(daemon: Daemon) -> None:
         await _take(page, "queue", f"/queue/{failed[0]['id']}?status=failed")
         await _take(page, "message", f"/messages/{answered[0]['id']}")
         await _take(page, "agents", "/agents/support")
+        workflow, run = await _draw(daemon)
+        await page.set_viewport_size(WIDE)
+        await _take(page, "workflow", f"/workflows/{workflow}/edit", step="Read first")
+        await _take(page, "workflow-run", f"/workflows/{workflow}/runs/{run}")
         await browser.close()
 
 

@@ -12,6 +12,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,27 @@ def _makers(daemon: Daemon) -> Sequence[Make]:
         if number < 10:
             await tried("/api/schedules", {**when, "agent": "clerk", "name": name, "prompt": text})
 
-    return [message, talk, named]
+    return [message, talk, named, partial(_draw, daemon)]
+
+
+async def _draw(daemon: Daemon, number: int, text: str) -> None:
+    """Of every third a workflow, and a run of some: one that ends well, or one that fails."""
+    if number % 3:
+        return
+    steps = [
+        {"type": "response", "data": {"template": f"{text} {{{{trigger}}}}"}},
+        {"type": "tool-call", "data": {"tool": text[:100], "arguments": {text: text}}},
+    ]
+    begin = {"id": "start", "type": "start", "x": 0, "y": 0, "data": {"initialInput": text}}
+    last = {"id": "last", "x": 300, "y": 0, "label": text[:200], **steps[number % 2]}
+    document = {"nodes": [begin, last], "connections": [{"source": "start", "target": "last"}]}
+    body = {"name": text[:100], "description": text, "note": text, "document": document, "draft": True}
+    try:
+        made = await daemon.api("POST", "/api/workflows", body)
+    except AssertionError:
+        made = await daemon.api("POST", "/api/workflows", {**body, "name": f"Drawing {number}", "description": ""})
+    if made["runnable"] is not None and number % 5 == 0:
+        await daemon.api("POST", f"/api/workflows/{made['id']}/runs", {"input": text})
 
 
 def _write_log(daemon: Daemon) -> None:
@@ -114,6 +135,9 @@ PAGES = {
     "/messages": 60,
     "/runs": 0,
     "/schedules": 5,
+    "/workflows": 30,
+    "/workflows/examples": 0,
+    "/workflows/import": 0,
     "/approvals": 0,
     "/agents": 60,
     "/memory": 60,
@@ -161,6 +185,11 @@ async def test_a_list_shows_them_as_text(tall: Page, path: str, least: int) -> N
         ("/api/conversations", "/conversations/{id}"),
         ("/api/memory", "/memory/{id}"),
         ("/api/executions", "/runs/{id}"),
+        ("/api/workflows", "/workflows/{id}"),
+        ("/api/workflows", "/workflows/{id}/edit"),
+        ("/api/workflows", "/workflows/{id}/versions/1"),
+        ("/api/runs?status=completed", "/workflows/{workflow[id]}/runs/{id}"),
+        ("/api/runs?status=failed", "/workflows/{workflow[id]}/runs/{id}"),
     ],
 )
 async def test_a_detail_shows_them_as_text(dashboard: Page, town: Daemon, listing: str, address: str) -> None:

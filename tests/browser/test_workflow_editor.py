@@ -78,7 +78,7 @@ async def run_and_approve(page: Page, daemon: Daemon, press: Callable[[Locator],
     await dialog.get_by_label("Input").fill("Tell the team.")
     await press(dialog.get_by_role("button", name="Run", exact=True))
     await page.wait_for_url("**/workflows/*/runs/*")
-    await press(page.get_by_role("button", name="Approve").first)
+    await press(page.get_by_role("button", name="Approve", exact=True))
     await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
     run: Document = await daemon.api("GET", f"/api/runs/{page.url.rsplit('/', 1)[1]}")
     assert run["status"] == "completed"
@@ -277,3 +277,38 @@ async def test_viewers_look_and_change_nothing(browser: Browser, daemon: Daemon)
         await expect(page.locator(".react-flow__node")).to_have_count(2)
         await expect(page.get_by_role("button", name="Save")).to_have_count(0)
         await expect(page.get_by_role("navigation", name="Steps")).to_have_count(0)
+
+
+async def test_a_connection_is_reached_by_keyboard_and_removed(dashboard: Page, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    line = dashboard.get_by_label("Connection from Start to Response")
+    await expect(line).to_be_attached()
+    await dashboard.get_by_role("button", name="Add: Transfer").focus()
+    await dashboard.keyboard.press("Tab")
+    await expect(line).to_be_focused()
+    await dashboard.keyboard.press("Enter")
+    await expect(dashboard.get_by_role("complementary", name="Connection")).to_contain_text("Start → Response")
+    await dashboard.keyboard.press("Delete")
+    await expect(line).to_have_count(0)
+    await expect(step(dashboard, "a")).to_be_focused()
+
+
+async def test_whoever_leaves_by_a_key_hears_that_the_changes_are_kept(dashboard: Page, daemon: Daemon) -> None:
+    made = await kept(daemon, drawing(node("a", "start", 0), node("b", "merge", 1), connections=[("a", "", "b")]))
+    address = f"/workflows/{made['id']}/edit"
+    await dashboard.goto(address)
+    await step(dashboard, "b").click()
+    await dashboard.get_by_label("Goes on", exact=True).select_option(label="With the first that comes")
+    await dashboard.get_by_role("button", name="The workflow", exact=True).click()
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await step(dashboard, "b").focus()
+    await dashboard.keyboard.press("g")
+    await dashboard.keyboard.press("q")
+    await expect(dashboard).to_have_url("/queue")
+    await expect(dashboard.get_by_text("They stay in this browser")).to_be_visible()
+    await dashboard.get_by_role("button", name="Go back").click()
+    await expect(dashboard).to_have_url(address)
+    await dashboard.get_by_role("button", name="Take them").click()
+    await step(dashboard, "b").click()
+    await expect(dashboard.get_by_label("Goes on", exact=True)).to_have_value("first")

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.asking import until
+from tests.browser.asking import until, visitor
 from tests.browser.daemon import Daemon
 from tests.browser.drawn import ASKING, begin, chain, draw, run_until
 
@@ -18,6 +18,11 @@ OVER = ("completed", "failed", "cancelled")
 def step(page: Page, name: str, state: str = "") -> Locator:
     """A node of the drawing, by its name and how it stands."""
     return page.locator(".react-flow__node").and_(page.get_by_label(re.compile(f"{name}.*{state}")))
+
+
+def _asking(prompt: str) -> list[dict[str, Any]]:
+    """The nodes of `ASKING` with a question of its own."""
+    return [{**node, "data": {"prompt": prompt}} if node["id"] == "boss" else node for node in ASKING["nodes"]]
 
 
 async def of(daemon: Daemon, workflow: dict[str, Any]) -> dict[str, Any]:
@@ -119,12 +124,31 @@ async def test_it_lights_up_as_it_goes_and_is_approved_in_place(dashboard: Page,
     await expect(step(dashboard, "Sent", "not reached yet")).to_be_visible()
     asked = dashboard.get_by_role("region", name="It asks")
     await expect(asked).to_contain_text("Send this out?")
-    await asked.get_by_role("button", name="Approve").click()
+    await asked.get_by_role("button", name="Approve", exact=True).click()
     await expect(step(dashboard, "Sent", "done")).to_be_visible()
     await expect(step(dashboard, "Kept", "skipped")).to_be_visible()
     await expect(asked).to_have_count(0)
     over = await run_until(daemon, run, OVER)
     assert (over["status"], over["result"]) == ("completed", "It was sent.")
+
+
+async def test_from_the_question_a_way_leads_to_the_run_where_it_is_approved_with_a_note(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    made = await draw(daemon, "Asked elsewhere", {**ASKING, "nodes": _asking("Is this the right run?")})
+    run = await begin(daemon, made)
+    await run_until(daemon, run, ["paused"])
+    await dashboard.goto("/approvals")
+    card = dashboard.get_by_role("article", name="Is this the right run?")
+    await card.get_by_role("link", name="The run").click()
+    await expect(dashboard).to_have_url(f"/workflows/{made['id']}/runs/{run}")
+    asked = dashboard.get_by_role("region", name="It asks")
+    await asked.get_by_role("button", name="Yes, with a note").click()
+    await asked.get_by_label("Note").fill("Well done")
+    await asked.get_by_role("button", name="Approve", exact=True).click()
+    await expect(dashboard.get_by_text("Goes on with “Approved”.")).to_be_visible()
+    (wait,) = (await run_until(daemon, run, OVER))["waits"]
+    assert (wait["answer"]["decision"], wait["answer"]["note"]) == ("approve", "Well done")
 
 
 async def test_it_is_rejected_with_a_note(dashboard: Page, daemon: Daemon) -> None:
@@ -278,3 +302,34 @@ async def test_subagents_are_seen_as_a_tree(dashboard: Page, daemon: Daemon) -> 
     await dashboard.goto(f"/workflows/{made['id']}/runs/{run}?node=deep")
     await dashboard.get_by_role("list", name="Subagents").get_by_text("Asked").click()
     await expect(dashboard.get_by_role("region", name="Asked")).to_contain_text("look deeper")
+
+
+async def test_the_drawing_follows_what_waits_and_stays_readable(dashboard: Page, daemon: Daemon) -> None:
+    words = [{"id": f"w{at}", "type": "response", "label": f"Word {at}", "data": {}} for at in range(12)]
+    boss = {"id": "boss", "type": "user-input", "label": "Boss", "data": {"promptText": "Go on?"}}
+    made = await draw(daemon, "Far to the right", chain(*words, boss))
+    run = await begin(daemon, made)
+    await run_until(daemon, run, ["paused"])
+    await dashboard.goto(f"/workflows/{made['id']}/runs/{run}")
+    await expect(step(dashboard, "Boss", "waiting")).to_be_in_viewport(ratio=1)
+    await expect(dashboard.get_by_text("60 %")).to_be_visible()
+    await expect(step(dashboard, "Start")).not_to_be_in_viewport()
+    await dashboard.get_by_role("button", name="Fit everything in view").click()
+    await expect(step(dashboard, "Start")).to_be_in_viewport()
+
+
+async def test_viewers_look_and_begin_nothing(browser: Browser, daemon: Daemon) -> None:
+    made = await draw(daemon, "Only looked at", ASKING)
+    run = await begin(daemon, made)
+    await run_until(daemon, run, ["paused"])
+    async with visitor(browser, daemon, "onlooker", "viewer") as page:
+        await page.goto("/workflows?q=Only looked")
+        await expect(page.get_by_role("row", name="Only looked at")).to_be_visible()
+        await expect(page.get_by_role("button", name="Run Only looked at")).to_have_count(0)
+        await page.goto("/workflows/examples")
+        await expect(page.get_by_role("img", name="Drawing of").first).to_be_visible()
+        await expect(page.get_by_role("button", name="Use this")).to_have_count(0)
+        await page.goto(f"/workflows/{made['id']}/runs/{run}")
+        await expect(step(page, "Boss", "waiting")).to_be_visible()
+        await expect(page.get_by_role("region", name="It asks").get_by_role("button")).to_have_count(0)
+        await expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

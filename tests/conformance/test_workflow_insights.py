@@ -13,7 +13,7 @@ from arvis.domain.workflows import RunStatus, Trigger, Workflow, WorkflowRun, Wo
 from arvis.graph import lifecycle
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
-from arvis.ports.workflows import MOST_LIVE, Asked, Place
+from arvis.ports.workflows import MOST_LIVE, Asked, Place, RunFigures
 from arvis.process.ids import IdMaker
 from arvis.store.opening import Database, bring_up_to_date, open_store
 from arvis.testing.clock import SteppedClock
@@ -174,3 +174,18 @@ async def test_live_runs_are_counted_to_a_bound(rooms: Rooms) -> None:
     assert row is not None
     assert row.live == MOST_LIVE
     assert len(await rooms.store.read(lambda tx: tx.workflow_runs.live("W1", 5))) == 5
+
+
+async def test_ends_are_counted_in_their_span_and_sleepers_as_they_are(rooms: Rooms) -> None:
+    ends = [(ExecutionStatus.DONE, 10), (ExecutionStatus.DONE, 19), (ExecutionStatus.FAILED, 15)]
+    for status, at in [*ends, (ExecutionStatus.CANCELLED, 20), (ExecutionStatus.PAUSED, 15), (None, 0)]:
+        run_id = await rooms.begin("W1")
+        if status is not None:
+            await rooms.store.write(_set, run_id, status, at)
+    found = await rooms.insights.run_figures(10, 20)
+    ended = {RunStatus.COMPLETED: 2, RunStatus.FAILED: 1, RunStatus.CANCELLED: 0}
+    assert found == RunFigures(ended, paused=1)
+
+
+def _set(tx: Transaction, run_id: str, status: ExecutionStatus, at: int) -> None:
+    tx.executions.set_status(run_id, status, None, at)

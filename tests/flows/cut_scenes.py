@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pytest
 
 from arvis.agents.turns import begin_turn
+from arvis.agents.workflow_ends import STARTER
+from arvis.agents.workflow_runs import NewWorkflowRun, begin
+from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.ports.store import Store, Transaction
 from arvis.store.executions import execution_of
+from arvis.store.workflows import SqlWorkflowRuns
+from arvis.workflows.again import begin_again
 from arvis.workflows.desk import triggers_of
 from tests.flows.drawn_kit import MOST_LINES, Play, WorkflowStage
 from tests.flows.engine_kit import Cut, Death
@@ -27,6 +32,13 @@ class Told(Play):
     """A play that begins with a message; `others` may take it, and where several could, a model says which."""
 
     words: str = "Do it"
+
+    def __post_init__(self) -> None:
+        """Its workflows take no message of another play."""
+        super().__post_init__()
+        self.words = f"{self.words} {self.mark}"
+        texts = {slug: json.dumps(document) for slug, document in self.others.items()}
+        self.others = {slug: json.loads(text.replace("MARK", self.mark)) for slug, text in texts.items()}
 
     def begin(self, tx: Transaction, now: int) -> str:
         self.lay(tx, now)
@@ -43,9 +55,42 @@ class Told(Play):
         return message.execution_id or ""
 
 
+class Started(Play):
+    """A play that an agent began in a talk: its results are the agent's next turn."""
+
+    def begin(self, tx: Transaction, now: int) -> str:
+        workflow = self.lay(tx, now)
+        place = Address("chat", "main", self.mark)
+        talk = tx.conversations.open(self.agent.id, place, now, direct=False)
+        starter = {"execution": "turn", "agent": self.agent.id, "conversation": talk.id, "starts": 1, "standing": {}}
+        wanted = NewWorkflowRun(
+            workflow=workflow, agent=self.agent, address=place, source="agent:turn", more={STARTER: starter}
+        )
+        return begin(tx, wanted, now).id
+
+
+class Repeated(Play):
+    """A run that has ended is walked once more from `b` on."""
+
+    def begin(self, tx: Transaction, now: int) -> str:
+        first = super().begin(tx, now)
+        execution = tx.executions.get(first)
+        assert execution is not None
+        kept = {"out:a": {"output": "from a", "label": "A", "at": 1, "handle": None}}
+        ended = replace(
+            execution, status=ExecutionStatus.DONE, result={"output": ""}, state={**execution.state, **kept}
+        )
+        tx.executions.save(ended)
+        tx.executions.drop_cursors(first)
+        for job in tx.jobs.live_of_execution(first):
+            tx.jobs.cancel(job.id, now)
+        tx.workflow_runs.log(first, [("system", "run_end", "completed")], now)
+        return begin_again(tx, first, "b", now, by=None).id
+
+
 def trace(tx: Transaction, play: Play) -> dict[str, Any]:
     """All that there is of a play: its runs, their logs, its messages, its deliveries."""
-    session = tx.workflow_runs._session
+    session = cast(SqlWorkflowRuns, tx.workflow_runs)._session
     runs = Counter[str]()
     lines = Counter[str]()
     names = {f"id-{slug}-{play.mark}": slug for slug in ("main", *play.others)}
@@ -71,12 +116,12 @@ def _said(tx: Transaction, play: Play) -> Counter[str]:
     """The messages of its talk."""
     address = Address("chat", "main", play.mark)
     conversation = tx.conversations.open(play.agent.id, address, 0, direct=False)
-    rows = tx.workflow_runs._session.rows("history", conversation_id=conversation.id, limit=100)
-    return Counter(f"{each['role']} {each['status']} {_plain(each['content'], play)}" for each in rows)
+    rows = cast(SqlWorkflowRuns, tx.workflow_runs)._session.rows("history", conversation_id=conversation.id, limit=100)
+    return Counter(f"{each['role']} {_plain(each['content'], play)}" for each in rows)
 
 
 def _plain(text: str, play: Play) -> str:
-    return re.sub(r'"at": \d+', "", _OTHER.sub("ID", text.replace(play.mark, "MARK")))
+    return re.sub(r'"at": \d+', "", _OTHER.sub("ID", re.sub(play.mark, "MARK", text, flags=re.IGNORECASE)))
 
 
 async def outlived(store: Store, play: Play, *cuts: Death) -> tuple[dict[str, Any], int]:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
 
+from arvis.domain.workflows import RunStatus
 from arvis.ports.insights import UsageBy, UsageGroup, UsageReport, UsageSums
 from arvis.ports.overview import Answers, Headline
+from arvis.ports.workflows import RunFigures
 from arvis.web.figures import Figures
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import MovableClock
@@ -30,6 +32,10 @@ class Told(ScriptedInsights):
 
     async def answers(self, since: int, until: int, *, minutes: int = 1) -> Sequence[Answers]:
         return [Answers(1, False, 1_500, 3), Answers(1, True, 90_000, 1)]
+
+    async def run_figures(self, since: int, until: int) -> RunFigures:
+        ended = 2 if until > since else 0
+        return RunFigures({RunStatus.COMPLETED: ended, RunStatus.FAILED: 0}, paused=6)
 
     async def headline(self, day: str) -> Headline:
         return Headline(running=1, pending=2, undelivered=4, failed=0, waiting=3, cost_micros=0)
@@ -66,6 +72,9 @@ async def test_figures_are_those_of_the_database() -> None:
     assert value(registry, "arvis_answer_seconds_bucket", outcome="answered", le="2.0") == 3
     assert value(registry, "arvis_answer_seconds_count", outcome="failed") == 1
     assert value(registry, "arvis_waits_open") == 3
+    assert value(registry, "arvis_workflow_runs_ended_total", status="completed") == 2
+    assert value(registry, "arvis_workflow_runs_ended_total", status="failed") == 0
+    assert value(registry, "arvis_workflow_runs_paused") == 6
     assert value(registry, "arvis_deliveries_waiting") == 4
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,14 @@ async def test_a_write_that_comes_to_the_same_is_done_again(site: Site, method: 
     await cut_short(writing)
     assert (await writing.ask()).status_code == 200
     assert (await writing.ask()).headers["idempotency-replayed"] == "true"
+    assert writing.done == 1
+
+
+async def test_what_finds_its_own_work_by_the_key_is_done_again(site: Site) -> None:
+    writing = Writing(site)
+    writing.endpoint = replace(writing.endpoint, repeatable=True)
+    await cut_short(writing)
+    assert (await writing.ask()).status_code == 200
     assert writing.done == 1
 
 

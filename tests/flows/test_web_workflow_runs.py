@@ -130,6 +130,11 @@ async def test_the_same_key_begins_one_run(site: Site) -> None:
     assert first.json()["id"] == second.json()["id"]
     assert second.headers["idempotency-replayed"] == "true"
     assert len((await site.call("GET", f"{ALL}/digest/runs")).json()["items"]) == 1
+    # What a crash forgot of the answer, the run itself remembers.
+    assert await site.store.write(lambda tx: tx.idempotency.prune(2**50, 10)) == 1
+    third = await site.call("POST", f"{ALL}/digest/runs", json={"input": "x"}, headers={"Idempotency-Key": "once"})
+    assert third.json()["id"] == first.json()["id"]
+    assert len((await site.call("GET", f"{ALL}/digest/runs")).json()["items"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,22 @@ and without gaps, one row for each run, one reply (issue 9)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from arvis.agents.cancelling import cancel_turn
 from arvis.domain.tools import Permit
 from arvis.ports.store import Store
-from tests.flows.cut_scenes import Told, outlived
-from tests.flows.drawn_kit import START, Play, drawing, node, nobody, pause, saying
+from tests.flows.cut_scenes import Repeated, Started, Told, outlived, trace
+from tests.flows.drawn_kit import START, Play, WorkflowStage, drawing, nobody, node, pause, saying
 from tests.flows.engine_kit import deaths
-from tests.flows.scripted import asking, call
+from tests.flows.scripted import Held, asking, call
 
 ON = {"subagents": True}
-TOLD = node("begin", "trigger", kind="message", description="Does it.")
+TOLD = node("begin", "trigger", kind="message", words="MARK", description="Does it.")
 
 
 def chosen() -> Play:
@@ -32,16 +34,14 @@ def chosen() -> Play:
 
 def handed_over() -> Play:
     """A message's workflow speaks, and another goes on in its place."""
-    play = Told(drawing(START, pause("x"), ways=["start > x"]))
     away = drawing(
         TOLD,
         node("say", "response", "Say", template="On the way with {{trigger}}"),
-        node("go", "transfer", "Go", workflow=f"there-{play.mark}"),
+        node("go", "transfer", "Go", workflow="there-MARK"),
         ways=["begin > say > go"],
     )
     there = drawing(START, node("x", "agent", "X", userPrompt="There: {{trigger}}"), ways=["start > x"])
-    play.others = {"away": away, "there": there}
-    return play
+    return Told(drawing(START, pause("x"), ways=["start > x"]), others={"away": away, "there": there})
 
 
 def below() -> Play:
@@ -96,16 +96,67 @@ def called() -> Play:
         START,
         node("ask", "user-input", "Ask", prompt="Which?"),
         node("t", "tool-call", tool="look", arguments={"words": "{{PREVIOUS_OUTPUT}}"}),
-        node("rm", "tool-call", tool="rm", arguments={"words": "{{PREVIOUS_OUTPUT}}"}),
-        ways=["start > ask > t > rm"],
+        node("dig", "tool-call", tool="srv.dig", arguments={"words": "{{PREVIOUS_OUTPUT}}"}),
+        ways=["start > ask > t > dig"],
     )
-    return Play(document, agent_tools=("look", "rm"), people=saying(Which="this", rm="approve"))
+    return Play(document, agent_tools=("look", "srv.dig"), people=saying(Which="this", dig="approve"))
 
 
-@pytest.mark.parametrize("make", [chosen, handed_over, below, deep, escalated, called], ids=lambda make: make.__name__)
+def reported() -> Play:
+    """An agent began it, and hears of its results."""
+    return Started(drawing(START, node("a", "agent", "A", userPrompt="Work"), ways=["start > a"]))
+
+
+def repeated() -> Play:
+    """From a node in the midst, with what the one before it gave."""
+    document = drawing(
+        START,
+        node("a", "agent", "A", userPrompt="First"),
+        node("b", "agent", "B", userPrompt="Second of {{PREVIOUS_OUTPUT}} and {{A}}"),
+        ways=["start > a > b"],
+    )
+    return Repeated(document)
+
+
+SCENES = [chosen, handed_over, below, deep, escalated, called, reported, repeated]
+
+
+@pytest.mark.parametrize("make", SCENES, ids=lambda make: make.__name__)
 async def test_a_scene_survives_a_cut_at_every_commit(either_store: Store, make: Callable[[], Play]) -> None:
     expected, writes = await outlived(either_store, make())
-    print(writes, expected)
     for death in deaths(writes):
         found, _ = await outlived(either_store, make(), death)
         assert found == expected, death
+
+
+def slow() -> tuple[Play, Held]:
+    """A tool that takes its time."""
+    held = Held("look of it")
+    play = Play(drawing(START, node("t", "tool-call", tool="look", arguments={"words": "x"}), ways=["start > t"]))
+    play.tools.look.script.append(held)
+    return play, held
+
+
+async def test_a_daemon_that_is_stopped_in_the_midst_of_a_node_tells_of_it_once(either_store: Store) -> None:
+    play, held = slow()
+    stage = WorkflowStage(either_store, play)
+    await stage.begin()
+    walking = asyncio.create_task(stage.walk())
+    await held.until_begun()
+    walking.cancel()
+    await asyncio.wait([walking])
+    await stage.play()
+    await either_store.read(trace, play)
+    assert [each.type for each in await stage.log() if each.node_id == "t"].count("step_start") == 1
+
+
+async def test_nothing_is_told_behind_the_end_of_a_run(either_store: Store) -> None:
+    play, held = slow()
+    stage = WorkflowStage(either_store, play)
+    await stage.begin()
+    walking = asyncio.create_task(stage.walk())
+    await held.until_begun()
+    await either_store.write(cancel_turn, stage.execution_id, "Ann", 0)
+    walking.cancel()
+    await asyncio.wait([walking])
+    await either_store.read(trace, play)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arvis.domain.workflows import LogEntry, RunStatus
 from arvis.ports.pages import Page
-from arvis.ports.workflows import RunRow, RunView, VersionRow, WorkflowRow
+from arvis.ports.workflows import RunFigures, RunRow, RunView, VersionRow, WorkflowRow
 
 
 class NoWorkflows:
@@ -31,6 +31,9 @@ class NoWorkflows:
 
     async def run_head(self, run_id: str) -> RunRow | None:
         return None
+
+    async def run_figures(self, since: int, until: int) -> RunFigures:
+        return RunFigures({}, paused=0)
 
     async def run_log(self, run_id: str, *, after: int, limit: int) -> Sequence[LogEntry] | None:
         return None

@@ -34,7 +34,10 @@ SELECT * FROM delegations WHERE execution_id = :execution_id;
 SELECT id FROM executions WHERE id = :root_id /*hold*/;
 
 -- name: count_delegations
-SELECT CAST(count(*) AS BIGINT) AS number FROM delegations WHERE root_id = :root_id;
+SELECT CAST(count(*) AS BIGINT) AS number FROM delegations WHERE root_id = :root_id AND kind <> 'run';
+
+-- name: count_delegated_runs
+SELECT CAST(count(*) AS BIGINT) AS number FROM delegations WHERE root_id = :root_id AND kind = 'run';
 
 -- name: delegations_of_root
 SELECT * FROM delegations WHERE root_id = :root_id ORDER BY created_at, execution_id LIMIT 1000;

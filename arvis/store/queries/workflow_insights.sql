@@ -105,6 +105,19 @@ WHERE executions.id < :before AND substr(executions.graph, 1, 9) = 'workflow:'
     )
 ORDER BY executions.id DESC LIMIT :limit;
 
+-- name: count_ended_runs
+SELECT COALESCE(sum(CASE WHEN status = 'done' THEN 1 ELSE 0 END), 0) AS completed,
+    COALESCE(sum(CASE WHEN status = 'failed' THEN 1 ELSE 0 END), 0) AS failed,
+    COALESCE(sum(CASE WHEN status = 'cancelled' THEN 1 ELSE 0 END), 0) AS cancelled
+FROM executions
+WHERE substr(graph, 1, 9) = 'workflow:' AND status IN ('done', 'failed', 'cancelled')
+    AND updated_at >= :since AND updated_at < :until;
+
+-- name: count_sleeping_runs
+-- By the index of all that is not over; so its condition stands here whole.
+SELECT COUNT(*) AS count FROM executions
+WHERE id > '' AND substr(graph, 1, 9) = 'workflow:' AND status IN ('running', 'paused') AND status = 'paused';
+
 -- name: one_run
 SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, executions.steps, executions.error,
     executions.updated_at, executions.parent_wait, spending.micros,

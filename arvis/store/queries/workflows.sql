@@ -49,13 +49,17 @@ SELECT * FROM workflow_triggers WHERE kind IN (:kind, :other) LIMIT :limit;
 
 -- name: add_workflow_run
 INSERT INTO workflow_runs (
-    execution_id, workflow_id, version, source, entry, again_of, entries, principal_id, created_at
+    execution_id, workflow_id, version, source, entry, again_of, entries, principal_id, request, created_at
 ) VALUES (
-    :execution_id, :workflow_id, :version, :source, :entry, :again_of, :entries, :principal_id, :created_at
+    :execution_id, :workflow_id, :version, :source, :entry, :again_of, :entries, :principal_id, :request,
+    :created_at
 );
 
 -- name: get_workflow_run
 SELECT * FROM workflow_runs WHERE execution_id = :execution_id;
+
+-- name: workflow_run_of_request
+SELECT * FROM workflow_runs WHERE request = :request AND request IS NOT NULL;
 
 -- name: count_run_entries
 -- The counter gives the order, also between the children of a run that write at once.

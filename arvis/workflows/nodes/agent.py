@@ -13,20 +13,20 @@ from typing import Any
 from arvis.agents.outcome import WorkStatus, child_end
 from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.runs import Errand, child_state
-from arvis.agents.subagents import DELEGATES
+from arvis.agents.subagents import DELEGATES, words_of
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Answer, Execution
 from arvis.domain.taint import Taint, taint_in
-from arvis.domain.workflows import OUTPUT, LogType
+from arvis.domain.workflows import OUTPUT, LogType, as_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, Node
 from arvis.ports.store import Transaction
 from arvis.workflows import phases, replies, templates
-from arvis.workflows.carried import Carried, as_text
+from arvis.workflows.carried import Carried
 from arvis.workflows.delegating import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
 from arvis.workflows.log import line, write
 from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of, text_of
+from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of
 from arvis.workflows.workers import graph_of, tools_of, worker
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
@@ -146,7 +146,7 @@ class _Agent:
         taint = taint_of(context.state) | (ended.taint if ended is not None else frozenset())
         errand = Errand(
             prompt=prompt,
-            instructions=self._instructions(phase, known),
+            instructions=self._instructions(phase, templates.as_data(known, tainted=bool(taint))),
             completion="implicit" if phase == JUDGE else None,
             history=() if phase == JUDGE else [*kept["history"], *(kept["talk"] if phase == AFTER else ())],
             tools=() if phase == JUDGE else tools_of(agent, self._data, context.state),
@@ -185,7 +185,7 @@ class _Agent:
         outcome = child_end(answer)
         if outcome.outcome is None:
             return _Ended("", outcome.error or "The agent failed.", blocked=False, taint=taint, files=files)
-        text = text_of(outcome.outcome)
+        text = words_of(outcome.outcome)
         blocked = outcome.outcome.status is WorkStatus.BLOCKED
         error = None if blocked else replies.error_in(text, kept["agent"])
         return _Ended(text, error, blocked=blocked, taint=taint, files=files)

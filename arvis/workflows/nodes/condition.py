@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arvis.domain.workflows import LogType
+from arvis.domain.workflows import LogType, as_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node
-from arvis.workflows.carried import Carried, as_text
+from arvis.workflows.carried import Carried
 from arvis.workflows.conditions import decide, says_yes
 from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn, NodeParts

@@ -10,12 +10,12 @@ from arvis.agents.runs import is_run, source_of
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Taint
-from arvis.domain.workflows import SAID, LogType
+from arvis.domain.workflows import SAID, LogType, as_text
 from arvis.graph import lifecycle
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node
 from arvis.ports.store import Transaction
-from arvis.workflows.carried import Carried, as_text
+from arvis.workflows.carried import Carried
 from arvis.workflows.log import line
 from arvis.workflows.parts import FINISH, Drawn, NodeParts
 from arvis.workflows.replies import error_in
@@ -61,7 +61,7 @@ def _speak(tx: Transaction, execution_id: str, node_id: str, text: str, *, taint
     if root.id == execution.id and _is_left_to_the_end(tx, execution, node_id):
         return
     if tx.messages.of_turn(root.id):
-        saying.progress(tx, execution, text, now)
+        saying.progress(tx, execution, text, now, taint=taint)
     elif is_run(root) and (agent := tx.agents.get(execution.state["agent"])) is not None and unsilenced(text):
         post(
             tx,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arvis.domain.workflows import LogType
+from arvis.domain.workflows import LogType, as_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node
-from arvis.workflows.carried import as_text
 from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn, NodeParts
 from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, is_tainted, leave, said_by

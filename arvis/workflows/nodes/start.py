@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from arvis.domain.workflows import LogType
+from arvis.domain.workflows import STATE, LogType, as_text
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node
-from arvis.workflows.carried import WORKFLOW, as_text
 from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn, NodeParts
 from arvis.workflows.visiting import carried_of, leave
@@ -15,7 +14,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
     del parts
 
     async def begin(context: NodeContext) -> Decision:
-        given = context.state[WORKFLOW].get("input")
+        given = context.state[STATE].get("input")
         output = drawn.data.get("initialInput") or "" if given in (None, "") else given
         lines = [line(drawn.id, LogType.START_PROMPT, as_text(output))]
         return leave(context, drawn, carried_of(context), output, log=lines)

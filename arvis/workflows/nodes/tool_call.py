@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from arvis.agents import tool_use
@@ -31,7 +30,7 @@ from arvis.workflows import phases
 from arvis.workflows.carried import Carried
 from arvis.workflows.log import line, write
 from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.templates import data_of
+from arvis.workflows.templates import data_of, fill_all, known_in
 from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, leave, said_by, taint_of
 from arvis.workflows.workers import worker
 
@@ -66,9 +65,8 @@ class _ToolCall:
         carried, kept = carried_of(context), phases.kept(context)
         review = fill(str(self._drawn.data.get("review") or ""), context, carried)
         if not kept:
-            arguments = _filled(
-                self._drawn.data.get("arguments") or {}, partial(fill, context=context, carried=carried)
-            )
+            known = known_in(context.state, carried)
+            arguments = fill_all(self._drawn.data.get("arguments") or {}, known)
             if not review.strip():
                 return await self._use(context, carried, {"arguments": arguments, "read": []}, None)
             shown = json.dumps(arguments, ensure_ascii=False, indent=1)
@@ -171,18 +169,6 @@ class _ToolCall:
             timezone=who.agent.timezone or self._rules.timezone,
             taint=taint,
         )
-
-
-def _filled(value: Any, put: Any) -> Any:
-    """Templates in all texts, however deep."""
-    match value:
-        case str():
-            return put(value)
-        case Mapping():
-            return {name: _filled(each, put) for name, each in value.items()}
-        case list():
-            return [_filled(each, put) for each in value]
-    return value
 
 
 def _unfenced(text: str) -> str:

@@ -31,7 +31,7 @@ export function GraphName({ graph, words }: { graph: string; words: Record<strin
   if (slug === null) return words[graph] ?? <Foreign text={graph} />;
   const name = known.data?.items.find((one) => one.slug === slug || one.id === slug)?.name;
   return (
-    <Link href={`/workflows/${encodeURIComponent(slug)}`} onClick={(event) => event.stopPropagation()}>
+    <Link href={`/workflows/${encodeURIComponent(slug)}`}>
       <Foreign text={name ?? slug} />
     </Link>
   );

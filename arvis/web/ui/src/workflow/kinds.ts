@@ -6,7 +6,7 @@ export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "
 /**
  * `least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers to choose
  * from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are replaced when the
- * node runs.
+ * node runs. `words` says what the choices are called, one for each.
  */
 export interface Field {
   readonly name: string;
@@ -18,6 +18,7 @@ export interface Field {
   readonly least: number | null;
   readonly most: number | null;
   readonly choices: readonly string[];
+  readonly words: readonly string[];
   readonly fields: readonly Field[];
   readonly offers: string;
   readonly template: boolean;
@@ -43,7 +44,7 @@ export interface Kind {
 }
 
 const field = (name: string, form: Form, label: string, more: Partial<Field> = {}): Field => ({
-  name, form, label, help: "", required: false, default: null, least: null, most: null, choices: [], fields: [], offers: "",
+  name, form, label, help: "", required: false, default: null, least: null, most: null, choices: [], words: [], fields: [], offers: "",
   template: false, ...more,
 });
 
@@ -61,8 +62,8 @@ export const OUTPUTS = ["", "output", "source"] as readonly string[];
 export const INPUTS = ["", "input", "target"] as readonly string[];
 
 /** How several incoming connections come together, of every kind but those that begin. */
-export const JOIN: Field = field("join", "choice", "When several branches arrive", { help: "each: it runs once for every arrival; all: once, when all that can still come has come; any: once, at the first; n: once so many have come.", choices: ["each", "all", "any", "n"] });
-export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "For n.", least: 1, most: 2000 });
+export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have come", "Run once, at the first", "Run once, when so many have come"] });
+export const JOIN_COUNT: Field = field("joinCount", "number", "How many", { help: "Where it runs when so many have come.", least: 1, most: 2000 });
 
 /** What a document says about itself, and what a node of any kind may be called. */
 export const ABOUT: readonly Field[] = [
@@ -74,8 +75,8 @@ export const LABEL: Field = field("label", "line", "Name", { most: 100 });
 /** What may be set for a whole document. */
 export const SETTINGS: readonly Field[] = [
   field("agent", "line", "Agent", { help: "Who works where a node names nobody; empty: the conductor.", most: 64, offers: "agents" }),
-  field("pauses", "choice", "While somebody is asked", { help: "run: other branches finish what they are at and wait; branch: they go on.", default: "run", choices: ["run", "branch"] }),
-  field("unlabelled", "choice", "Connections without a handle", { help: "skip: a node that chooses does not follow them; follow: it always does.", default: "skip", choices: ["skip", "follow"] }),
+  field("pauses", "choice", "While somebody is asked", { default: "run", choices: ["run", "branch"], words: ["Other branches wait, too", "Other branches go on"] }),
+  field("unlabelled", "choice", "Connections without a handle", { help: "Those that leave a node which chooses.", default: "skip", choices: ["skip", "follow"], words: ["Never followed", "Always followed"] }),
   field("maxSteps", "number", "Steps at most", { default: 1000, least: 1, most: 100000 }),
   field("maxVisits", "number", "Visits of one node at most", { default: 100, least: 1, most: 10000 }),
 ];
@@ -93,7 +94,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "trigger", label: "Trigger", category: "begin",
     help: "Begins a run by itself; its output is what came.",
     fields: [
-      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"] }),
+      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message comes", "A message comes in a chat app", "Somebody writes in the dashboard", "Somebody writes in the workbench", "A program asks over the API for models", "A schedule is due", "An event of the calendar begins", "The heartbeat comes", "A web hook is called", "Somebody begins it by hand"] }),
       field("description", "text", "What it is for", { help: "By this a model chooses among several.", most: 2000 }),
       field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
@@ -114,7 +115,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("successCriteria", "text", "Success criteria", { help: "The result is judged by these, and the task tried once more where it falls short.", most: 65536, template: true }),
       field("completionContract", "switch", "Hand back with a summary", { help: "Summary, artifact, what it needs, what to do next." }),
       field("model", "line", "Model", { help: "As provider/model; empty: the agent's own.", most: 200, offers: "models" }),
-      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"] }),
+      field("reasoningEffort", "choice", "Reasoning", { choices: ["", "none", "low", "medium", "high"], words: ["", "None", "A little", "Some", "Much"] }),
       field("tools", "switches", "Tools", { fields: [field("web_search", "switch", "Search the web"), field("subagents", "switch", "Subagents")] }),
       field("allowTools", "list", "Only these tools", { help: "Of those that the agent has; empty: all of them.", most: 200, offers: "tools" }),
     ],
@@ -135,7 +136,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "if", label: "If", category: "routing",
     help: "Takes the first way whose condition holds for the previous output.",
     fields: [
-      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"] }), field("value", "line", "this", { help: "Empty never holds.", most: 2000 })] }),
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty never holds.", most: 2000 })] }),
     ],
     outs: ["false"], rowHandles: ["conditions", "condition-"], ins: [""], chooses: true, begins: false,
   },
@@ -154,8 +155,8 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     help: "True or false: by the data where it has the fields, else by an agent.",
     fields: [
       field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
-      field("combinator", "choice", "Hold", { default: "and", choices: ["and", "or"] }),
-      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output.", most: 200 }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("combinator", "choice", "Hold", { default: "and", choices: ["and", "or"], words: ["All of the rules", "One of the rules"] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output.", most: 200 }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
   },
@@ -165,7 +166,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("prompt", "text", "Question", { help: "Empty: whether to go on. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 65536, template: true }),
       field("deadlineMinutes", "number", "Deadline", { help: "In minutes; empty: it waits for ever.", least: 1, most: 525600 }),
-      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"] }),
+      field("onExpiry", "choice", "After the deadline", { default: "reject", choices: ["reject", "approve", "escalate", "fail"], words: ["It counts as rejected", "It counts as approved", "Somebody else is asked", "The run fails"] }),
       field("escalateMinutes", "number", "Escalated for", { help: "In minutes; then it counts as rejected.", least: 1, most: 525600 }),
       field("approvers", "list", "Who may answer", { help: "Roles and people; empty: those of the configuration.", most: 50, offers: "people" }),
     ],
@@ -196,7 +197,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
       field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("maxIterations", "number", "Rounds at most", { default: 10, least: 1, most: 1000 }),
       field("condition", "text", "Ends when", { help: "True, yes, or `A contains B`; empty: after its rounds.", most: 65536, template: true }),
-      field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"] }),
+      field("conditionMode", "choice", "Decided by", { default: "template", choices: ["template", "llm"], words: ["The text above, filled in", "A model"] }),
     ],
     outs: ["loop-start", "loop-exit"], rowHandles: null, ins: ["", "loop-back"], chooses: true, begins: false,
   },
@@ -210,7 +211,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "merge", label: "Merge", category: "flow",
     help: "Branches become one again; its output is the list of theirs.",
     fields: [
-      field("strategy", "choice", "Goes on", { default: "wait-all", choices: ["wait-all", "first"] }),
+      field("strategy", "choice", "Goes on", { default: "wait-all", choices: ["wait-all", "first"], words: ["When all branches have come", "With the first that comes"] }),
     ],
     outs: [""], rowHandles: null, ins: [""], chooses: false, begins: false,
   },

@@ -46,6 +46,11 @@ export function Decide({ wait, keys = false, onAnswered }: { wait: Wait; keys?: 
               >
                 {texts.approve}
               </Button>
+              {wait.workflowId !== null && (
+                <Button icon={<MessageSquareReply aria-hidden />} onClick={() => setWords("approve")}>
+                  {texts.approveNoted}
+                </Button>
+              )}
               <Button icon={<X aria-hidden />} onClick={() => setWords("reject")}>
                 {texts.reject}
               </Button>

@@ -6,7 +6,7 @@ import { texts as common } from "../../parts/texts";
 import { texts } from "./texts";
 import { argumentsOf, type Wait } from "./wait";
 
-export type Words = "reject" | "edit" | "feedback" | "answer";
+export type Words = "approve" | "reject" | "edit" | "feedback" | "answer";
 
 /** An answer that needs words: a note, changed arguments, a wish, a text. */
 export function DecisionForm({
@@ -25,15 +25,16 @@ export function DecisionForm({
   const [text, setText] = useState(words === "edit" ? JSON.stringify(wait.arguments ?? {}, null, 2) : "");
   const checked = words === "edit" ? argumentsOf(text) : null;
   const problem = checked !== null && "problem" in checked ? checked.problem : null;
+  const mayBeEmpty = words === "reject" || words === "approve";
   const send = () => {
-    if (words === "reject") onSend({ decision: "reject", ...(text.trim() === "" ? {} : { note: text }) });
+    if (mayBeEmpty) onSend({ decision: words as "approve" | "reject", ...(text.trim() === "" ? {} : { note: text }) });
     else if (checked === null) onSend({ decision: words as "feedback" | "answer", text });
     else if ("value" in checked) onSend({ decision: "edit", arguments: checked.value });
   };
-  const empty = text.trim() === "" && words !== "reject";
+  const empty = text.trim() === "" && !mayBeEmpty;
   return (
     <Form label={texts.send[words]} onSend={send}>
-      <Field label={LABELS[words]} hint={words === "reject" ? texts.noteHint : undefined} error={problem}>
+      <Field label={LABELS[words]} hint={mayBeEmpty ? texts.noteHint : undefined} error={problem}>
         <textarea
           value={text}
           rows={words === "edit" ? 8 : 3}
@@ -59,6 +60,7 @@ export function DecisionForm({
 }
 
 const LABELS: Record<Words, string> = {
+  approve: texts.noteYes,
   reject: texts.note,
   edit: texts.newArguments,
   feedback: texts.feedbackText,

@@ -11,9 +11,16 @@ export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; on
     <article className={`${styles.card} ${open ? styles.chosen : ""}`} aria-label={headline(wait)}>
       <header className={styles.cardHead}>
         <h2>{headline(wait)}</h2>
-        <ButtonLink kind="quiet" href={`/approvals/${wait.id}`}>
-          {texts.details}
-        </ButtonLink>
+        <div className={styles.ways}>
+          {wait.workflowId !== null && (
+            <ButtonLink kind="quiet" href={`/workflows/${wait.workflowId}/runs/${wait.executionId}`}>
+              {texts.toRun}
+            </ButtonLink>
+          )}
+          <ButtonLink kind="quiet" href={`/approvals/${wait.id}`}>
+            {texts.details}
+          </ButtonLink>
+        </div>
       </header>
       {!open && <What wait={wait} />}
       {!open && <Decide wait={wait} onAnswered={onOpen} />}

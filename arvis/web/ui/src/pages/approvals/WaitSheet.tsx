@@ -65,7 +65,7 @@ function Given({ wait }: { wait: Wait }) {
 function Ways({ wait }: { wait: Wait }) {
   const ways: [string, string, string | null][] = [
     [texts.message, "/messages", wait.messageId],
-    [texts.run, "/runs", wait.executionId],
+    [texts.run, wait.workflowId === null ? "/runs" : `/workflows/${wait.workflowId}/runs`, wait.executionId],
     [texts.conversation, "/conversations", wait.conversationId],
   ];
   const facts: [string, ReactNode][] = ways.map(([name, page, id]) => [

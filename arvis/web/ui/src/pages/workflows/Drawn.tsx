@@ -15,10 +15,12 @@ type Props = {
   troubles?: ReadonlyMap<string, Trouble>;
   chosen?: string;
   onChoose?: (id: string) => void;
+  /** The step that is to be seen. */
+  follow?: string;
 };
 
 /** A workflow to look at: drawn whole, on a phone as a small picture. */
-export function Drawn({ document, label, states, taken, troubles, chosen = "", onChoose }: Props) {
+export function Drawn({ document, label, states, taken, troubles, chosen = "", onChoose, follow }: Props) {
   const phone = usePhone();
   if (phone) {
     return (
@@ -40,6 +42,7 @@ export function Drawn({ document, label, states, taken, troubles, chosen = "", o
           selection={selection}
           onSelect={({ nodes }) => onChoose?.([...nodes].at(-1) ?? "")}
           onOpen={onChoose}
+          follow={follow}
         />
       </Suspense>
     </div>

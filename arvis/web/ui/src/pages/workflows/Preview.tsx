@@ -7,6 +7,7 @@ import styles from "./preview.module.css";
 
 const MARGIN = 24;
 const SIGN = 44;
+const TURN = 20;
 
 /** A workflow as a small picture: its steps as boxes, and in a run how each stands, by colour and by a sign. */
 export function Preview({
@@ -50,6 +51,7 @@ type Box = { node: WorkflowNode; height: number };
 function along(from: Box, to: Box): string {
   const [x1, y1] = [from.node.x + WIDTH, from.node.y + from.height / 2];
   const [x2, y2] = [to.node.x, to.node.y + to.height / 2];
+  if (x2 < x1) return `M ${x1} ${y1} h ${TURN} V ${(y1 + y2) / 2} H ${x2 - TURN} V ${y2} h ${TURN}`;
   const bend = Math.max(40, Math.abs(x2 - x1) / 2);
   return `M ${x1} ${y1} C ${x1 + bend} ${y1}, ${x2 - bend} ${y2}, ${x2} ${y2}`;
 }

@@ -4,7 +4,6 @@ import {
   BackgroundVariant,
   type Connection,
   type EdgeChange,
-  MarkerType,
   type NodeChange,
   ReactFlow,
   ReactFlowProvider,
@@ -20,6 +19,7 @@ import { LineEdge } from "./LineEdge";
 import { FoldContext, StepNode } from "./StepNode";
 import { handleName, type Line, linesOf, type NodeStatus, type Step, stepsOf, type Trouble } from "./shapes";
 import { texts } from "./texts";
+import { useLooking } from "./useLooking";
 import { useSteps } from "./useSteps";
 import { LEAST_ZOOM, MOST_ZOOM, Zoom } from "./Zoom";
 
@@ -52,8 +52,6 @@ export const DRAGGED = "application/x-arvis-node";
 
 const NODE_TYPES = { step: StepNode };
 const EDGE_TYPES = { line: LineEdge };
-const DEFAULT_EDGE = { markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16, color: null } };
-const FIT = { maxZoom: 1, padding: 0.08 };
 const NOTHING: Selection = { nodes: new Set(), lines: new Set() };
 
 type Props = {
@@ -71,8 +69,10 @@ type Props = {
   onOpen?: (id: string) => void;
   /** Shows or hides the subagents of an agent. */
   onFold?: (id: string) => void;
-  /** A key on the canvas, with the node that has the focus; true: it is dealt with. */
-  onKey?: (event: KeyboardEvent, node: string | null) => boolean;
+  /** The node that is to be seen, such as the one that works just now: the drawing follows it until somebody moves the drawing. */
+  follow?: string;
+  /** A key on the canvas, with the node or the connection that has the focus; true: it is dealt with. */
+  onKey?: (event: KeyboardEvent, node: string | null, line: string | null) => boolean;
   edit?: Editing;
   ref?: Ref<CanvasHandle>;
 };
@@ -89,7 +89,7 @@ export function Canvas(props: Props) {
 }
 
 function Drawing({ document, label, states, taken, troubles, selection = NOTHING, onSelect, ...rest }: Props) {
-  const { onOpen, onKey, edit, ref } = rest;
+  const { onOpen, onKey, edit, ref, follow } = rest;
   const frame = useRef<HTMLElement>(null);
   const editable = edit !== undefined;
   const wanted = useMemo(
@@ -99,7 +99,8 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
   const [steps, changeSteps] = useSteps(wanted);
   const lines = useMemo(() => linesOf(document, selection.lines, taken), [document, selection.lines, taken]);
   const { change, screenToFlow } = useChoosing(selection, onSelect);
-  useCanvasHandle(ref, frame);
+  const { opened, moved, look } = useLooking(document, follow);
+  useCanvasHandle(ref, frame, look);
   const drop = (event: DragEvent) => {
     const kind = event.dataTransfer.getData(DRAGGED);
     if (kind === "" || !edit) return;
@@ -107,9 +108,9 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
     edit.drop(kind, screenToFlow({ x: event.clientX, y: event.clientY }));
   };
   const pressed = (event: KeyboardEvent) => {
-    const id = nodeOf(event.target);
+    const id = focused(event.target, "react-flow__node");
     if (id !== null && event.key === "Enter" && onOpen) onOpen(id);
-    else if (!onKey?.(event, id)) return;
+    else if (!onKey?.(event, id, focused(event.target, "react-flow__edge"))) return;
     event.preventDefault();
     event.stopPropagation();
   };
@@ -120,7 +121,6 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
         edges={lines}
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
-        defaultEdgeOptions={DEFAULT_EDGE}
         onNodesChange={(changes) => {
           changeSteps(changes);
           change(changes, "nodes");
@@ -135,7 +135,7 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
         onDrop={drop}
         nodesDraggable={editable}
         nodesConnectable={editable}
-        edgesFocusable={false}
+        edgesFocusable={editable}
         edgesReconnectable={false}
         elementsSelectable
         elevateNodesOnSelect={false}
@@ -146,11 +146,12 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
         snapGrid={[GRID, GRID]}
         minZoom={LEAST_ZOOM}
         maxZoom={MOST_ZOOM}
-        fitView
-        fitViewOptions={FIT}
+        onInit={opened}
+        onMoveStart={moved}
         proOptions={{ hideAttribution: true }}
         ariaLabelConfig={{
           "node.a11yDescription.default": editable ? texts.describe.node : texts.describe.readOnly,
+          "edge.a11yDescription.default": texts.describe.line,
         }}
       >
         <Background variant={BackgroundVariant.Dots} gap={GRID} size={1.5} />
@@ -181,7 +182,7 @@ function useChoosing(selection: Selection, onSelect: Props["onSelect"]) {
   return { change, screenToFlow: screenToFlowPosition };
 }
 
-function useCanvasHandle(ref: Props["ref"], frame: { current: HTMLElement | null }) {
+function useCanvasHandle(ref: Props["ref"], frame: { current: HTMLElement | null }, look: () => void) {
   const { fitView, getZoom, screenToFlowPosition } = useReactFlow();
   const store = useStoreApi();
   useImperativeHandle(ref, () => ({
@@ -192,7 +193,7 @@ function useCanvasHandle(ref: Props["ref"], frame: { current: HTMLElement | null
         if (focus) frame.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`)?.focus();
       });
     },
-    fit: () => requestAnimationFrame(() => void fitView(FIT)),
+    fit: () => requestAnimationFrame(look),
     middle: () => {
       const box = store.getState().domNode?.getBoundingClientRect();
       if (!box) return { x: 0, y: 0 };
@@ -208,8 +209,9 @@ function connectionOf({ source, target, sourceHandle, targetHandle }: Connection
   return { source, target, sourceHandle: from, targetHandle: from === SUBAGENT ? "" : handleName(targetHandle) };
 }
 
-/** The node that has the focus; null where something inside of it or nothing has. */
-function nodeOf(target: EventTarget): string | null {
-  if (!(target instanceof HTMLElement) || !target.classList.contains("react-flow__node")) return null;
-  return target.dataset.id ?? null;
+/** The node or the connection that has the focus; null where something inside of it or nothing has. */
+function focused(target: EventTarget, what: string): string | null {
+  const element = target instanceof HTMLElement || target instanceof SVGElement ? target : null;
+  if (!element?.classList.contains(what)) return null;
+  return element.dataset.id ?? null;
 }

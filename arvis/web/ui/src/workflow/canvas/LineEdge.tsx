@@ -1,12 +1,20 @@
-import { BaseEdge, type EdgeProps, getBezierPath } from "@xyflow/react";
+import { BaseEdge, type EdgeProps, getBezierPath, getSmoothStepPath } from "@xyflow/react";
 import { memo } from "react";
 import { reveal } from "../../words/format";
 import styles from "./canvas.module.css";
 import type { Line } from "./shapes";
 
+/** In points of the drawing. */
+const NAMED_FROM = 180;
+/** What leads back goes around what stands between. */
+const TURN = 20;
+
 /** A connection, with the name of its way; to subagents it is dashed. */
 export const LineEdge = memo(function LineEdge({ data, markerEnd, ...ends }: EdgeProps<Line>) {
-  const [path, labelX, labelY] = getBezierPath(ends);
+  const back = ends.targetX < ends.sourceX + TURN && !data?.subagent;
+  const [path, labelX, labelY] = back ? getSmoothStepPath({ ...ends, borderRadius: 12 }) : getBezierPath(ends);
+  // A short connection would be hidden by its own name, which stands beside its beginning as well.
+  const far = Math.hypot(ends.targetX - ends.sourceX, ends.targetY - ends.sourceY) > NAMED_FROM;
   const kind = data?.subagent ? styles.subagent : data?.taken ? styles.taken : styles.line;
   return (
     <BaseEdge
@@ -14,7 +22,7 @@ export const LineEdge = memo(function LineEdge({ data, markerEnd, ...ends }: Edg
       path={path}
       className={kind}
       markerEnd={markerEnd}
-      label={data?.way ? reveal(data.way) : undefined}
+      label={data?.way && far ? reveal(data.way) : undefined}
       labelX={labelX}
       labelY={labelY}
       labelShowBg

@@ -1,6 +1,6 @@
 /** From a document to what the canvas draws: nodes with their handles, and lines. */
 
-import type { Edge, Node } from "@xyflow/react";
+import { type Edge, MarkerType, type Node } from "@xyflow/react";
 import { SUBAGENT } from "../kinds";
 import { handlesOf, kindOf } from "../node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../types";
@@ -39,6 +39,9 @@ export const targetName = (handle: string) => `in:${handle}`;
 export const HELPER = "helper";
 export const handleName = (name: string | null | undefined) =>
   !name || name === HELPER ? "" : name.slice(name.indexOf(":") + 1);
+
+const ARROW = { type: MarkerType.ArrowClosed, width: 22, height: 22, markerUnits: "userSpaceOnUse", color: null };
+const ARROW_TAKEN = { ...ARROW, color: "var(--accent)" };
 
 /** Nodes that are not drawn, because an agent above them is collapsed. */
 function hiddenIn(document: WorkflowDocument, below: ReadonlyMap<string, string[]>): Set<string> {
@@ -109,17 +112,22 @@ export function linesOf(
   const nodes = new Map(document.nodes.map((node) => [node.id, node]));
   return document.connections
     .filter((one) => nodes.has(one.source) && nodes.has(one.target))
-    .map((one) => lineOf(one, nodes.get(one.source) as WorkflowNode, selected, taken));
+    .map((one) => {
+      const [from, to] = [nodes.get(one.source), nodes.get(one.target)] as [WorkflowNode, WorkflowNode];
+      return lineOf(one, from, to, selected, taken);
+    });
 }
 
 function lineOf(
   one: WorkflowConnection,
   from: WorkflowNode,
+  to: WorkflowNode,
   selected: ReadonlySet<string>,
   taken: ReadonlySet<string> | undefined,
 ): Line {
   const subagent = one.sourceHandle === SUBAGENT;
   const handle = handlesOf(from).sources.find(({ id }) => id === one.sourceHandle);
+  const way = handle && handle.id !== "" ? wayOf(from, handle) : "";
   return {
     id: one.id,
     type: "line",
@@ -128,10 +136,12 @@ function lineOf(
     sourceHandle: sourceName(one.sourceHandle),
     targetHandle: subagent ? HELPER : targetName(one.targetHandle),
     selected: selected.has(one.id),
+    markerEnd: taken?.has(one.id) ? ARROW_TAKEN : ARROW,
+    ariaLabel: texts.line(nameOf(from), way, nameOf(to)),
     data: {
       subagent,
       taken: taken?.has(one.id) ?? false,
-      way: handle && handle.id !== "" && !subagent ? wayOf(from, handle) : "",
+      way: subagent ? "" : way,
     },
   };
 }

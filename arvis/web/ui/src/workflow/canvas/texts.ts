@@ -35,6 +35,8 @@ export const texts = words({
     more: (count: number) => `+${count}`,
     expand: (count: number) => `Show ${count === 1 ? "1 subagent" : `${count} subagents`}`,
     collapse: "Hide subagents",
+    line: (from: string, way: string, to: string) =>
+      way ? `Connection from ${from} (${way}) to ${to}` : `Connection from ${from} to ${to}`,
     node: (kind: string, name: string, about: string) => [kind, name, about].filter(Boolean).join(", "),
     zoomIn: "Zoom in by 10 %",
     zoomOut: "Zoom out by 10 %",
@@ -61,6 +63,7 @@ export const texts = words({
     },
     describe: {
       node: "Press enter to open its form, the arrow keys to move it, c to connect it, delete to remove it.",
+      line: "Press enter to choose it, delete to remove it.",
       readOnly: "Press enter to see what it did.",
     },
   },

@@ -8,7 +8,7 @@ import { KINDS, type KindName } from "../../../workflow/kinds";
 import { isRunnable } from "../../../workflow/node";
 import type { Problem } from "../../../workflow/types";
 import { RunDialog } from "../RunDialog";
-import type { WorkflowDetail } from "../workflow";
+import { addressOf, HOME, type WorkflowDetail } from "../workflow";
 import { Conflict, KeptChanges, KeysHelp } from "./asides";
 import { ConnectDialog } from "./ConnectDialog";
 import { placeFor } from "./changes";
@@ -20,7 +20,7 @@ import { type Base, useSaving } from "./saving";
 import { Toolbar } from "./Toolbar";
 import { texts } from "./texts";
 import { useEditing } from "./useEditing";
-import { removeChosen, useKeys } from "./useKeys";
+import { removeChosen, removeLine, useKeys } from "./useKeys";
 import { useLeaving } from "./useLeaving";
 import { mayConnect } from "./wiring";
 
@@ -46,7 +46,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
   const panel = useRef<HTMLElement>(null);
   const saving = useSaving(base, editor, onSaved);
   useTitle(document.name || texts.newTitle);
-  useLeaving(editable && editor.dirty);
+  const leave = useLeaving(editable && editor.dirty);
   useFresh(newer, editor.dirty, onReload);
   const choose = (chosen: Selection) => {
     setView("form");
@@ -85,6 +85,14 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
     connect: setConnecting,
   });
   const add = useAdding(editor, canvas, setView);
+  const removed = (key: string, line: string | null): boolean => {
+    if (key !== "Delete" && key !== "Backspace") return false;
+    if (line === null) return removeChosen(editor);
+    const source = document.connections.find(({ id }) => id === line)?.source;
+    removeLine(editor, line);
+    if (source !== undefined) canvas.current?.show(source, true);
+    return true;
+  };
   const leavePanel = () => {
     setView("form");
     const [id] = state.chosen.nodes;
@@ -105,6 +113,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
           focusField(panel, null);
         }}
         onProblems={() => setView(view === "problems" ? "form" : "problems")}
+        onBack={() => leave(base.id === null ? HOME : addressOf(base.id))}
         onKeys={() => setOpen("keys")}
         onSave={save}
         onRun={run}
@@ -126,9 +135,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
             onSelect={choose}
             onOpen={openForm}
             onFold={editable ? (id) => dispatch({ do: "fold", id }) : undefined}
-            onKey={(event, id) =>
-              onKey(event, id) || (editable && id === null && event.key === "Delete" && removeChosen(editor))
-            }
+            onKey={(event, id, line) => onKey(event, id) || (editable && id === null && removed(event.key, line))}
             edit={
               editable
                 ? {

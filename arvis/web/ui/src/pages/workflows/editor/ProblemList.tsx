@@ -2,7 +2,7 @@ import { CircleX, Info } from "lucide-react";
 import { reveal } from "../../../words/format";
 import { nameOf } from "../../../workflow/canvas/look";
 import type { Problem, WorkflowDocument } from "../../../workflow/types";
-import styles from "./editor.module.css";
+import styles from "./panel.module.css";
 import { texts } from "./texts";
 
 type Props = {

@@ -6,9 +6,9 @@ import { nameOf, wayOf } from "../../../workflow/canvas/look";
 import { handlesOf, kindOf } from "../../../workflow/node";
 import type { Problem } from "../../../workflow/types";
 import { AboutForm } from "./AboutForm";
-import styles from "./editor.module.css";
 import { NodeForm } from "./NodeForm";
 import { ProblemList } from "./ProblemList";
+import styles from "./panel.module.css";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
 

@@ -1,10 +1,8 @@
 import { ArrowLeft, Keyboard, Network, Play, Redo2, Save, Settings2, Undo2 } from "lucide-react";
-import { useLocation } from "wouter";
 import { Button, IconButton } from "../../../parts/button";
 import { Status } from "../../../parts/show";
 import { reveal } from "../../../words/format";
 import { isRunnable } from "../../../workflow/node";
-import { addressOf, HOME } from "../workflow";
 import styles from "./editor.module.css";
 import { texts } from "./texts";
 import type { Editor } from "./useEditing";
@@ -19,6 +17,7 @@ type Props = {
   onArrange: () => void;
   onSettings: () => void;
   onProblems: () => void;
+  onBack: () => void;
   onKeys: () => void;
   onSave: () => void;
   onRun: () => void;
@@ -26,15 +25,14 @@ type Props = {
 
 /** The name, how it stands, and what is done with the whole. */
 export function Toolbar(props: Props) {
-  const { editor, id, editable, onSettings, onProblems } = props;
-  const [, navigate] = useLocation();
+  const { editor, id, editable, onSettings, onProblems, onBack } = props;
   const { document, problems, dirty } = editor;
   const errors = problems.filter(({ severity }) => severity === "error").length;
   const hints = problems.length - errors;
   const state = id === null ? "new" : dirty ? "dirty" : "clean";
   return (
     <header className={styles.toolbar}>
-      <IconButton label={texts.back} onClick={() => navigate(id === null ? HOME : addressOf(id))}>
+      <IconButton label={id === null ? texts.back : texts.backToIt} onClick={onBack}>
         <ArrowLeft aria-hidden />
       </IconButton>
       <h1>{reveal(document.name || texts.newTitle)}</h1>

@@ -7,7 +7,7 @@ import { LOOP_BACK } from "../../../workflow/kinds";
 import { type Handle, handlesOf, kindOf } from "../../../workflow/node";
 import type { WorkflowConnection, WorkflowDocument, WorkflowNode } from "../../../workflow/types";
 import type { Action } from "./editing";
-import styles from "./editor.module.css";
+import styles from "./panel.module.css";
 import { texts } from "./texts";
 import { mayConnect } from "./wiring";
 

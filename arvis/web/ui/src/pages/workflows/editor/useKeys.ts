@@ -143,6 +143,11 @@ function onStep(event: ReactKeyboardEvent, id: string, { editor, editable, canva
   return true;
 }
 
+export function removeLine(editor: Editor, line: string): void {
+  editor.dispatch({ do: "remove", lines: [line] });
+  editor.say(texts.said.disconnected);
+}
+
 /** Delete with the focus outside of a step: what is chosen goes, such as a connection. */
 export function removeChosen(editor: Editor): boolean {
   const { nodes, lines } = editor.state.chosen;

@@ -65,13 +65,15 @@ type Props = {
   began: number;
   /** What a node is called. */
   nameOf: (node: string) => string;
+  /** What a way out of a node is called. */
+  wayOf: (node: string, handle: string) => string;
   /** Only the lines of this node; empty: all. */
   node: string;
   onNode: (node: string) => void;
 };
 
 /** What a run tells, line by line, in plain words; calls of subagents as trees in their place. */
-export function RunLog({ log, calls: { all, roots }, began, nameOf, node, onNode }: Props) {
+export function RunLog({ log, calls: { all, roots }, began, nameOf, wayOf, node, onNode }: Props) {
   const [from, setFrom] = useState(0);
   const lines = linesOf(log.lines, node, roots);
   const helped = node === "" ? [] : all.filter((call) => call.node === node);
@@ -96,6 +98,7 @@ export function RunLog({ log, calls: { all, roots }, began, nameOf, node, onNode
             who={line.nodeId === SYSTEM ? texts.run : nameOf(line.nodeId)}
             onNode={line.nodeId === SYSTEM || node !== "" ? null : () => onNode(line.nodeId)}
             call={roots.get(line.number)}
+            wayOf={(handle) => wayOf(line.nodeId, handle)}
           />
         ))}
       </ol>
@@ -111,18 +114,26 @@ function linesOf(lines: readonly LogLine[], node: string, roots: Calls["roots"])
   return lines.filter(
     (line) =>
       (node === "" || line.nodeId === node) &&
+      (line.type !== "start_prompt" || line.content !== "") &&
       (!OF_SUBAGENTS.has(line.type) || roots.has(line.number)) &&
       (line.type !== "step_start" || lastOf.get(line.nodeId) === line.number),
   );
 }
 
-type LineProps = { line: LogLine; began: number; who: string; onNode: (() => void) | null; call: Call | undefined };
+type LineProps = {
+  line: LogLine;
+  began: number;
+  who: string;
+  onNode: (() => void) | null;
+  call: Call | undefined;
+  wayOf: (handle: string) => string;
+};
 
-function Line({ line, began, who, onNode, call }: LineProps) {
+function Line({ line, began, who, onNode, call, wayOf }: LineProps) {
   const Sign = SIGNS[line.type] ?? Circle;
   const title = (texts.entries as Record<string, string>)[line.type] ?? reveal(line.type);
   return (
-    <li data-tone={TONES[line.type] ?? "plain"}>
+    <li data-tone={toneOf(line)}>
       <Sign aria-hidden className={styles.lineSign} />
       <div className={styles.line}>
         <p className={styles.lineTitle}>
@@ -138,20 +149,26 @@ function Line({ line, began, who, onNode, call }: LineProps) {
             +{duration(Math.max(0, line.timestamp - began))}
           </time>
         </p>
-        {call ? <Subagents of={[call]} /> : <Content line={line} />}
+        {call ? <Subagents of={[call]} /> : <Content line={line} wayOf={wayOf} />}
       </div>
     </li>
   );
 }
 
+/** The end of a run is good only where the run is. */
+function toneOf({ type, content }: LogLine): string {
+  if (type === "run_end" && content !== "completed") return content === "failed" ? "trouble" : "plain";
+  return TONES[type] ?? "plain";
+}
+
 /** Short texts as they are, long ones behind a disclosure, JSON laid out. */
-function Content({ line: { type, content } }: { line: LogLine }) {
+function Content({ line: { type, content }, wayOf }: { line: LogLine; wayOf: (handle: string) => string }) {
   const words = type === "step_end" ? wayTaken(content) : content;
   // How it stands is said above, and the name of the step stands before its line.
   if (words === "" || type === "step_start" || type === "run_end") return null;
-  if (type === "step_end") return <p className="muted">{texts.way(reveal(words))}</p>;
+  if (type === "step_end") return <p className="muted">{texts.way(reveal(wayOf(words)))}</p>;
   const json = jsonOf(words);
-  if (json === null && words.length <= SHORT) {
+  if (words.length <= SHORT) {
     return (
       <p className={styles.said}>
         <Foreign text={words} />
@@ -161,7 +178,7 @@ function Content({ line: { type, content } }: { line: LogLine }) {
   return (
     <>
       <p className={styles.said}>
-        <Foreign text={words.length > SHORT ? `${words.slice(0, SHORT)}…` : words} />
+        <Foreign text={`${words.slice(0, SHORT)}…`} />
       </p>
       <details>
         <summary className="muted">{texts.whole}</summary>

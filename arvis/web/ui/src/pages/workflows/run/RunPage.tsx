@@ -9,7 +9,8 @@ import { Code, Facts, Foreign, Money, Time } from "../../../parts/show";
 import { Empty, Loaded } from "../../../parts/states";
 import { Summary } from "../../../parts/timeline";
 import { count, reveal } from "../../../words/format";
-import { nameOf } from "../../../workflow/canvas/look";
+import { nameOf, wayOf } from "../../../workflow/canvas/look";
+import { handlesOf } from "../../../workflow/node";
 import type { WorkflowDocument } from "../../../workflow/types";
 import { Decide } from "../../approvals/Decide";
 import { Drawn } from "../Drawn";
@@ -19,7 +20,7 @@ import { NodePanel } from "./NodePanel";
 import { RunActions, useAgain } from "./RunActions";
 import { RunLog } from "./RunLog";
 import styles from "./run.module.css";
-import { shownStatus, statesOf, summaryOf, takenIn } from "./standing";
+import { seenFirst, shownStatus, statesOf, summaryOf, takenIn } from "./standing";
 import { texts } from "./texts";
 import { callsOf } from "./tree";
 
@@ -71,6 +72,11 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
     const node = nodes.get(id);
     return node === undefined ? id : nameOf(node);
   };
+  const wayNamed = (id: string, handle: string) => {
+    const from = nodes.get(id);
+    const way = from && handlesOf(from).sources.find((one) => one.id === handle);
+    return from && way ? wayOf(from, way) : handle;
+  };
   const node = nodes.get(chosen);
   return (
     <>
@@ -88,6 +94,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
             taken={taken}
             chosen={chosen}
             onChoose={choose}
+            follow={seenFirst(states)}
           />
           {node && (
             <NodePanel
@@ -117,6 +124,7 @@ function View({ run, document }: { run: RunDetail; document: WorkflowDocument })
               calls={calls}
               began={run.startedAt}
               nameOf={named}
+              wayOf={wayNamed}
               node={node?.id ?? ""}
               onNode={choose}
             />

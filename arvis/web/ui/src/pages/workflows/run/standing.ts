@@ -31,6 +31,16 @@ export function statesOf(
   return found;
 }
 
+/** The step to look at: the one that works, else one that waits, else one that failed. */
+export function seenFirst(states: Readonly<Record<string, NodeStatus>>): string | undefined {
+  const all = Object.entries(states);
+  for (const state of ["running", "waiting", "failed"]) {
+    const found = all.find(([, status]) => status.state === state);
+    if (found !== undefined) return found[0];
+  }
+  return undefined;
+}
+
 /** A subagent stands as its newest call does. */
 function helped(calls: readonly Call[]): NodeStatus {
   const state = { open: "running", done: "done", failed: "failed" } as const;

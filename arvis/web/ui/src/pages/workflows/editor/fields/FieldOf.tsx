@@ -93,7 +93,9 @@ export function FieldOf(props: FieldProps) {
 
 /** The choices in words; where none must be made, that comes first. */
 function choicesOf(field: Field): [string, string][] {
-  const named = field.choices.filter(Boolean).map((one): [string, string] => [one, reveal(one.replace(/[_-]/g, " "))]);
+  const named = field.choices.flatMap((one, place): [string, string][] =>
+    one === "" ? [] : [[one, field.words[place] || reveal(one.replace(/[_-]/g, " "))]],
+  );
   return field.default === null ? [["", field.required ? texts.fields.choose : texts.fields.unset], ...named] : named;
 }
 
