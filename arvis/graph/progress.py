@@ -129,7 +129,8 @@ class Progress:
         self._steps.append(Step(self.execution.id, number, node, decision, noted(changes), self.now()))
         if number > self.graph.max_steps:
             raise ExecutionError(f"The graph {self.graph.name} made more than {self.graph.max_steps} steps")
-        state = {**self.execution.state, **changes}
+        # What was changed last stands last: two things of one moment are told apart by that.
+        state = {**{key: kept for key, kept in self.execution.state.items() if key not in changes}, **changes}
         self.execution = replace(self.execution, steps=number, state=state, updated_at=self.now())
 
     def _open_gates(self) -> None:

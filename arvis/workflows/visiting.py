@@ -127,13 +127,13 @@ async def ask_model(
     **changes: Any,
 ) -> Call:
     """Let the agent of this node answer one question, without tools; the node is visited again with the answer, and reads it with
-    `said_by`. Raises `ExecutionError` where its agent is gone."""
+    `said_by`. Raises `ExecutionError` where its agent is gone or out of reach."""
     del carried
     errand = Errand(
         prompt=prompt, instructions=instructions, completion="implicit", tools=(), taint=taint_of(context.state)
     )
-    agent_id = await agent_for(context, drawn, store=store)
-    return Call("agent", child_state(context.state, errand, agent_id=agent_id), **changes)
+    agent = await store.read(worker, context.execution, drawn.data)
+    return Call("agent", child_state(context.state, errand, agent_id=agent.id), **changes)
 
 
 async def said_by(context: NodeContext, *, store: Store) -> Said:
@@ -145,12 +145,6 @@ async def said_by(context: NodeContext, *, store: Store) -> Said:
     if end.outcome is None:
         return Said("", end.error, taint)
     return Said(words_of(end.outcome), taint=taint)
-
-
-async def agent_for(context: NodeContext, drawn: Drawn, *, store: Store) -> str:
-    """The id of the agent that a node names by its id or slug; else of the run's. Raises `ExecutionError` where there is none, or
-    it is out of reach for whom the run works for."""
-    return (await store.read(worker, context.execution, drawn.data)).id
 
 
 async def children_taint(context: NodeContext, *, store: Store) -> Taint:

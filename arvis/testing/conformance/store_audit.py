@@ -68,13 +68,15 @@ class AuditCases(TransactionCases):
     async def test_delegations_are_found_and_counted_by_their_root(self, store: Store) -> None:
         deeper = replace(TASK, execution_id="turn-3", parent_id="turn-2", depth=2, kind="report")
         other = replace(TASK, execution_id="turn-4", root_id="turn-9")
+        run = replace(TASK, execution_id="run-5", kind="run")
 
         def script(tx: Transaction) -> int:
             begin_execution(tx, "turn-1")
-            add_delegations(tx, TASK, deeper, other)
+            add_delegations(tx, TASK, deeper, other, run)
             return tx.delegations.count_of_root("turn-1")
 
         assert await store.write(script) == 2
+        assert await store.read(lambda tx: tx.delegations.runs_of_root("turn-1")) == 1
         assert await store.read(lambda tx: tx.delegations.get("turn-3")) == deeper
         assert await store.read(lambda tx: tx.delegations.get("turn-1")) is None
 

@@ -38,7 +38,7 @@ const NEXT: Column<Schedule> = {
 const SWITCH: Column<Schedule> = { name: texts.on, width: "44px", show: (one) => <Switch of={one} /> };
 const COLUMNS: Column<Schedule>[] = [
   NAME,
-  { name: texts.agent, width: "minmax(80px, 1fr)", show: (one) => <Worker of={one} /> },
+  { name: texts.doneBy, width: "minmax(80px, 1fr)", show: (one) => <Worker of={one} /> },
   { name: texts.kind, width: "84px", show: (one) => texts.kinds[kindOf(one)] },
   WHEN,
   NEXT,

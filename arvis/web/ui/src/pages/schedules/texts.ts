@@ -6,6 +6,7 @@ export const texts = words({
     about: "What agents do at given times, and what came of it.",
     add: "New schedule",
     name: "Name",
+    doneBy: "Done by",
     agent: "Agent",
     kind: "Kind",
     kinds: { cron: "Task", heartbeat: "Heartbeat", script: "Script" },

@@ -38,7 +38,7 @@ export function ImportPage() {
     <Page title={says.title} about={says.about} actions={<Back />}>
       <div className={styles.narrow}>
         <Form onSend={() => send(false)} label={says.title}>
-          {bring.error && <Failure error={bring.error} />}
+          {bring.error && problems.length === 0 && <Failure error={bring.error} />}
           {problems.length > 0 && <Problems of={problems} />}
           {bring.error?.status === REFUSED && problems.length > 0 && (
             <div className={styles.anyway}>

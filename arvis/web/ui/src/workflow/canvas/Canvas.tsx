@@ -17,6 +17,7 @@ import styles from "./canvas.module.css";
 import { GRID } from "./geometry";
 import { LineEdge } from "./LineEdge";
 import { FoldContext, StepNode } from "./StepNode";
+import { settled } from "./same";
 import { handleName, type Line, linesOf, type NodeStatus, type Step, stepsOf, type Trouble } from "./shapes";
 import { texts } from "./texts";
 import { useLooking } from "./useLooking";
@@ -97,7 +98,11 @@ function Drawing({ document, label, states, taken, troubles, selection = NOTHING
     [document, states, troubles, selection.nodes, editable],
   );
   const [steps, changeSteps] = useSteps(wanted);
-  const lines = useMemo(() => linesOf(document, selection.lines, taken), [document, selection.lines, taken]);
+  const drawn = useRef<Line[]>([]);
+  const lines = useMemo(() => {
+    drawn.current = settled(drawn.current, linesOf(document, selection.lines, taken));
+    return drawn.current;
+  }, [document, selection.lines, taken]);
   const { change, screenToFlow } = useChoosing(selection, onSelect);
   const { opened, moved, look } = useLooking(document, follow);
   useCanvasHandle(ref, frame, look);

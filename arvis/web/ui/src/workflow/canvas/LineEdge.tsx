@@ -2,6 +2,7 @@ import { BaseEdge, type EdgeProps, getBezierPath, getSmoothStepPath } from "@xyf
 import { memo } from "react";
 import { reveal } from "../../words/format";
 import styles from "./canvas.module.css";
+import { HEAD } from "./geometry";
 import type { Line } from "./shapes";
 
 /** In points of the drawing. */
@@ -9,10 +10,15 @@ const NAMED_FROM = 180;
 /** What leads back goes around what stands between. */
 const TURN = 20;
 
+/** What leads back up goes along below its beginning, so that it is not taken for what leads down there. */
+const around = ({ sourceY, targetY }: EdgeProps<Line>) => (targetY < sourceY ? { centerY: sourceY + HEAD } : {});
+
 /** A connection, with the name of its way; to subagents it is dashed. */
 export const LineEdge = memo(function LineEdge({ data, markerEnd, ...ends }: EdgeProps<Line>) {
   const back = ends.targetX < ends.sourceX + TURN && !data?.subagent;
-  const [path, labelX, labelY] = back ? getSmoothStepPath({ ...ends, borderRadius: 12 }) : getBezierPath(ends);
+  const [path, labelX, labelY] = back
+    ? getSmoothStepPath({ ...ends, borderRadius: 12, ...around(ends) })
+    : getBezierPath(ends);
   // A short connection would be hidden by its own name, which stands beside its beginning as well.
   const far = Math.hypot(ends.targetX - ends.sourceX, ends.targetY - ends.sourceY) > NAMED_FROM;
   const kind = data?.subagent ? styles.subagent : data?.taken ? styles.taken : styles.line;

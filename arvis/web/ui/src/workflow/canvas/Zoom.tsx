@@ -4,7 +4,7 @@ import { IconButton } from "../../parts/button";
 import styles from "./canvas.module.css";
 import { texts } from "./texts";
 
-export const LEAST_ZOOM = 0.2;
+export const LEAST_ZOOM = 0.1;
 export const MOST_ZOOM = 2;
 
 /** Nearer and further in steps of 10 %, and everything at once. */

@@ -1,5 +1,6 @@
 import { applyNodeChanges, type NodeChange } from "@xyflow/react";
 import { useLayoutEffect, useState } from "react";
+import { settled } from "./same";
 import type { Step } from "./shapes";
 
 /** The nodes of the library: as the document wants them, with what it has measured and where it drags them just now. */
@@ -8,7 +9,10 @@ export function useSteps(wanted: Step[]): [Step[], (changes: NodeChange<Step>[])
   useLayoutEffect(() => {
     setSteps((before) => {
       const known = new Map(before.map((one) => [one.id, one]));
-      return wanted.map((one) => kept(one, known.get(one.id)));
+      return settled(
+        before,
+        wanted.map((one) => kept(one, known.get(one.id))),
+      );
     });
   }, [wanted]);
   const change = (changes: NodeChange<Step>[]) => {

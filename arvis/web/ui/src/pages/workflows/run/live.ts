@@ -10,6 +10,7 @@ import { isAtWork } from "./standing";
 /** So many milliseconds lie between two looks at a run that moves fast. */
 const PACE_MS = 100;
 const LINES = 200;
+const MOST_LINES = 2_000;
 const EVENTS = ["log", "state", "done", "error"];
 
 /** While a run is at work its stream is open; of one that waits for a person or its time the socket tells, like of everything else. */
@@ -43,6 +44,17 @@ export function useRunEvents(run: RunDetail | undefined): void {
   }, [active, client]);
 }
 
+/** The lines behind this one, several pages of a long log at once: each drawing of it costs more than a page. */
+async function readLines(id: string, after: number, signal: AbortSignal): Promise<LogLine[]> {
+  const found: LogLine[] = [];
+  for (;;) {
+    const request = { path: { run: id }, query: { after: found.at(-1)?.number ?? after, limit: LINES } };
+    const { items, more } = await call("GET /api/runs/{run}/log", request, { signal });
+    found.push(...items);
+    if (!more || found.length >= MOST_LINES) return found;
+  }
+}
+
 type Log = { lines: readonly LogLine[]; error: ApiError | null; retry: () => void };
 
 /** The lines of a run, as far as they are told: only new ones are read. */
@@ -56,9 +68,8 @@ export function useLog(run: Pick<RunDetail, "id" | "logsTotal">): Log {
   useEffect(() => {
     if (logsTotal <= last) return;
     const leaving = new AbortController();
-    const request = { path: { run: id }, query: { after: last, limit: LINES } };
-    call("GET /api/runs/{run}/log", request, { signal: leaving.signal }).then(
-      ({ items }) => {
+    readLines(id, last, leaving.signal).then(
+      (items) => {
         setError(null);
         setLines((before) => [...before, ...items.filter((one) => one.number > (before.at(-1)?.number ?? 0))]);
       },
