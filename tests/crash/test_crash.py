@@ -21,6 +21,7 @@ LIVES = [Boot(1, 0.0, 1.0, 2.0, killed=True), Boot(2, 2.1, None, 2.5, killed=Tru
 EMPTY = History([], {}, {}, {}, [], LIVES)
 
 
+@pytest.mark.alone
 async def test_twenty_kills_lose_nothing_and_repeat_nothing() -> None:
     """A new seed each time; one that fails is kept in pinned.json and played by `make crash` from then on."""
     case = Case(fresh_seed(), KILLS)

@@ -131,7 +131,7 @@ async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
 
 # -- without prices ----------------------------------------------------------------------------------------
 
-PLAIN = ["_one_event", "_commit", "close"]
+PLAIN = ["_one_event", "commit", "close"]
 
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])

@@ -260,7 +260,9 @@ async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
 
 
 async def test_whatever_any_route_changes_reaches_a_watcher(site: Site) -> None:
-    writing = [each for each in site.server.endpoints if each.method != "GET" and each.path.startswith("/api/")]
+    asking = {"/api/workflows/check"}  # it changes nothing
+    every = [each for each in site.server.endpoints if each.path.startswith("/api/") and each.path not in asking]
+    writing = [each for each in every if each.method != "GET"]
     assert len(writing) > 40
     async with site.socket() as socket:
         await watching(socket, *ChangeTopic)

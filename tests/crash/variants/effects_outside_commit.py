@@ -11,8 +11,8 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/graph/engine.py",
-            old="        await self._commit(job, progress, closing=conclude(progress.execution))\n",
-            new="        closing = conclude(progress.execution)\n"
+            old="        await self._commit(job, progress, closing=concluding(progress.execution))\n",
+            new="        closing = concluding(progress.execution)\n"
             "        await self._commit(job, progress, closing=nothing(progress.execution))\n"
             "        await asyncio.sleep(0.5)\n"
             "        await self._store.write(closing, self._clock.now())\n",

@@ -150,7 +150,8 @@ export const texts = words({
     },
     gallery: {
       title: "Examples",
-      about: "Take one as it is, then change what you like. Each runs with the demo model, too.",
+      about:
+        "Take one as it is, then change what you like. The demo model is enough; a step with a tool needs an agent that may use it.",
       take: "Use this",
       takeOf: (name: string) => `Use this: ${name}`,
       blank: "Blank workflow",
