@@ -9,6 +9,8 @@ from pathlib import Path
 from arvis.domain.executions import ExecutionStatus, Wait, WaitKind
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
 from arvis.store.opening import Database, open_store
 
 
@@ -19,7 +21,10 @@ def ask_a_person(data: Path) -> str:
 
 async def _ask(data: Path) -> str:
     database = Database(data / "arvis.db", None, data)
-    async with open_store(database, boot="test", new_id=lambda: secrets.token_hex(13).upper()) as (store, _):
+    async with open_store(database, boot="test", new_id=IdMaker(clock=SystemClock(), random_bits=secrets.randbits)) as (
+        store,
+        _,
+    ):
         return await store.write(_pause)
 
 

@@ -14,6 +14,8 @@ from playwright.async_api import Browser, Page, expect
 from arvis.agents import pairing
 from arvis.domain.messages import Address, IncomingMessage, Sender
 from arvis.ports.store import Transaction
+from arvis.process.clock import SystemClock
+from arvis.process.ids import IdMaker
 from arvis.store.opening import Database, open_store
 from tests.browser.asking import until, visitor
 from tests.browser.daemon import Daemon
@@ -50,7 +52,10 @@ async def fill(data: Path) -> None:
         assert pairing.offer_pairing(tx, message, now, code) is not None
 
     database = Database(data / "arvis.db", None, data)
-    async with open_store(database, boot="test", new_id=lambda: secrets.token_hex(13).upper()) as (store, _):
+    async with open_store(database, boot="test", new_id=IdMaker(clock=SystemClock(), random_bits=secrets.randbits)) as (
+        store,
+        _,
+    ):
         await store.write(people)
         for name in STRANGERS:
             CODES[name] = pairing.new_code(secrets.randbits)
