@@ -15,9 +15,12 @@ UI := $(shell find arvis/web/ui -type f -not -path '*/node_modules*' 2>/dev/null
 run: $(VENV)/.run
 	@$(BIN)/arvis run $(ARGS)
 
-# File by file, two at a time: half of what tests do is waiting. What would disturb others, or be disturbed, comes after.
+# File by file, two at a time: half of what tests do is waiting. What would disturb others comes after; what failed beside
+# others is told, and must pass by itself.
 test: check
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m 'not alone' || { \
+	  [ $$? -eq 1 ] && echo "Once more, by themselves:" && \
+	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -m 'not alone'; }
 	@$(BIN)/python -m pytest -m alone
 
 check: $(VENV)/.test
