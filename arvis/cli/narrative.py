@@ -123,6 +123,7 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "compaction_failed": lambda step, _: f"no summary could be written ({step['reason']}): {step['error']}",
     "retried": lambda step, start: f"failed, next try at {duration(step['runAt'] - start)}: {step['error']}",
     "snoozed": lambda step, start: f"postponed to {duration(step['runAt'] - start)}: {step['reason']}",
+    "warning": lambda step, _: f"the workflow went on at {step['node']} with a warning: {step['warning']}",
     "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
     "answered": lambda step, _: f"answered by message {step['reply']}",

@@ -72,6 +72,10 @@ NODE: Schema = record(
         "at": {**optional(TIME), "description": "When it came there."},
         "tainted": {**BOOLEAN, "description": "It was made of what others wrote."},
         "error": optional(STRING),
+        "warnings": {
+            **array(STRING),
+            "description": "What it went on in spite of, such as an answer that named no route.",
+        },
     },
     required=("state", "visits"),
 )

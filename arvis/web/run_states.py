@@ -89,6 +89,7 @@ def _node(view: RunView, node_id: str, *, asks: bool) -> Json | None:
         error = {} if given.get("failed") is None else {"error": str(given["failed"])}
         shown |= {"output": shortened(given.get("output")), "at": given.get("at"), **error}
         shown["tainted"] = bool(given.get("tainted"))
+        shown |= {"warnings": list(given["warnings"])} if given.get("warnings") else {}
     elif state == "failed":
         shown["error"] = view.row.error
     return shown

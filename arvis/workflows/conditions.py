@@ -13,6 +13,7 @@ from arvis.workflows.templates import MISSING, at_path, data_of
 
 #: The words that stand for "it holds".
 YES = frozenset({"true", "yes"})
+_NO = frozenset({"false", "no"})
 #: Blanks are looked at from their first one only: thousands of them must not cost the square of it.
 _CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
@@ -158,7 +159,9 @@ def says_stop(resolved: str) -> bool:
     return bool(part) and part in found["text"].lower()
 
 
-def says_yes(answer: str) -> bool:
-    """Whether a model said true or yes: its first word counts."""
+def says_yes(answer: str) -> bool | None:
+    """Return whether a model said true or yes: its first word counts. None where it is neither these nor false or no, so that the answer
+    decides nothing."""
     words = re.findall(r"[a-z]+", answer.lower())
-    return bool(words) and words[0] in YES
+    first = words[0] if words else ""
+    return True if first in YES else False if first in _NO else None

@@ -10,6 +10,7 @@ from arvis.agents.subagents import DELEGATES, close_calls
 from arvis.domain.events import Changed, RunAdvanced
 from arvis.domain.text import storable
 from arvis.domain.workflows import SYSTEM, LogType
+from arvis.graph import lifecycle
 from arvis.graph.context import NodeContext
 from arvis.ports.store import Transaction
 
@@ -49,6 +50,7 @@ def announce_state(context: NodeContext) -> None:
 
 def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
     """Before the last line of a run stands what became of calls that were still open."""
+    _explain(tx, run_id, lines, now)
     *before, last = lines
     if last[1] != LogType.RUN_END:
         tx.workflow_runs.log(run_id, lines, now)
@@ -58,3 +60,14 @@ def _write(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> Non
     if execution is not None and execution.state.get(DELEGATES):
         close_calls(tx, run_id, f"The run has ended: {last[2]}.", now)
     tx.workflow_runs.log(run_id, [last], now)
+
+
+def _explain(tx: Transaction, run_id: str, lines: Sequence[Line], now: int) -> None:
+    """Let the explanation of the message that a run answers show the run's warnings, too."""
+    warnings = [(node_id, content) for node_id, kind, content in lines if kind == LogType.WARNING]
+    execution = tx.executions.get(run_id) if warnings else None
+    if execution is None:
+        return
+    asked = [message.id for message in tx.messages.of_turn(lifecycle.root_of(tx, execution).id)]
+    for node_id, content in warnings:
+        tx.timeline.note(asked, "warning", {"node": node_id, "warning": content}, now)

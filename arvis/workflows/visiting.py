@@ -30,6 +30,8 @@ from arvis.workflows.workers import worker
 
 #: The state of the whole run that its branches add to: the labels of what was read, by node.
 _TAINT = "taint"
+#: Of a warning, a node keeps so many characters.
+_LONGEST_WARNING = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,14 @@ def leave(
     kept |= {"tainted": True} if tainted else {}
     kept |= {_TAINT: sorted(taint)} if taint else {}
     kept |= {"threadId": thread} if thread else {}
+    kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
     moved = _counted(carried, drawn).on(drawn.id, output, handle)
     return proceed(moved, **{OUTPUT + drawn.id: kept, _TAINT: sorted(known), **changes})
+
+
+def warnings_in(log: Sequence[Line]) -> list[str]:
+    """Return the texts of the warnings among these lines, each short enough for the state of a run."""
+    return [content[:_LONGEST_WARNING] for _, kind, content in log if kind == LogType.WARNING]
 
 
 def give_up(

@@ -12,6 +12,7 @@ from arvis.agents.runs import is_run
 from arvis.agents.timetable import Rules, add_schedule
 from arvis.agents.webhooks import HookCall, add_webhook, take_call
 from arvis.agents.workflow_runs import NewWorkflowRun, begin, find, place_of
+from arvis.cli.narrative import story
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Execution, ExecutionStatus
@@ -23,6 +24,7 @@ from arvis.domain.workflows import Workflow
 from arvis.ports.store import Transaction
 from arvis.scheduler import beginning
 from arvis.store.opening import Database
+from arvis.web.views import timeline_view
 from tests.flows.house import HELPER, House, agent_with, open_house
 from tests.flows.scripted import BOT, PLATFORM, Held
 from tests.flows.workflow_kit import asks, chain, draw, ended_run, log_of, node, runs_of, triggered
@@ -45,6 +47,23 @@ async def test_one_matching_trigger_takes_the_message_and_its_result_is_the_repl
     row = await house.store.read(lambda tx: tx.workflow_runs.get(run.id))
     assert row is not None
     assert (row.source, row.version, row.entry) == ("message", 1, "begin")
+
+
+async def test_a_warning_of_the_run_is_part_of_the_story_of_its_message(house: House) -> None:
+    document = chain(
+        node("begin", "trigger", kind="message"), node("Sort", "router", routes=[{"label": "Delete"}]), asks()
+    )
+    document["connections"][1]["sourceHandle"] = "route-0"
+    workflow = await draw(house, "Sorting", document)
+    house.provider.script += ["hmm, none of them", "none", "It is gone."]
+    answered = await house.ask("What now?")
+    (run,) = await runs_of(house, workflow)
+    (warning,) = [content for _, kind, content in await log_of(house, run.id) if kind == "warning"]
+    told = await house.timeline(answered.message.id)
+    shown = timeline_view(told)
+    (step,) = [step for step in shown["steps"] if step["step"] == "warning"]
+    assert (step["node"], step["warning"]) == ("Sort", warning)
+    assert any(f"at Sort with a warning: {warning}" in line for line in story(shown))
 
 
 @pytest.mark.parametrize("text", ["Shipping is fine", "Hello", "deployment"])

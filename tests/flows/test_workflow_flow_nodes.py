@@ -16,18 +16,49 @@ TEN = [{"field": "total", "operator": "greater", "value": "10"}]
 # -- router ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("said", "taken"), [("support", "b"), (" **Sales**. ", "a"), ("I would say Support", "a")])
-async def test_a_router_takes_the_label_that_is_said_else_the_first(store: Store, said: str, taken: str) -> None:
-    document = drawing(
+def routed(routes: object = ROUTES) -> dict[str, object]:
+    return drawing(
         START,
-        node("r", "router", prompt="By {{PREVIOUS_OUTPUT}}", routes=ROUTES),
+        node("r", "router", prompt="By {{PREVIOUS_OUTPUT}}", routes=routes),
         pause("a"),
         pause("b"),
         ways=["start > r", "r:route-0 > a", "r:route-1 > b"],
     )
-    found = await ran(store, document, answers={"Choose the route": said})
+
+
+@pytest.mark.parametrize(("said", "taken"), [("support", "b"), (" **Sales**. ", "a"), ("“SUPPORT”\n", "b")])
+async def test_a_router_takes_the_label_that_is_the_whole_answer(store: Store, said: str, taken: str) -> None:
+    found = await ran(store, routed(), answers={"Choose the route": said})
     assert [each for each in "ab" if found.visited(each)] == [taken]
     assert found.output == "hello"
+    assert len(found.stage.running.model.asked) == 1
+    assert found.lines("r", "warning") == []
+
+
+async def test_labels_that_differ_in_their_punctuation_are_told_apart(store: Store) -> None:
+    for said, taken in (("C", "a"), ("c++", "b")):
+        found = await ran(store, routed([{"label": "C"}, {"label": "C++"}]), answers={"Choose the route": said})
+        assert [each for each in "ab" if found.visited(each)] == [taken]
+
+
+async def test_an_answer_that_is_no_label_is_asked_for_once_more_with_the_labels(store: Store) -> None:
+    answers = {"Choose the route": ["I would say Sales, no: Support", "Support"]}
+    found = await ran(store, routed(), answers=answers)
+    assert [each for each in "ab" if found.visited(each)] == ["b"]
+    first, second = found.stage.running.model.asked
+    assert "“Sales”, “Support”" in second.turns[-1].content
+    assert "“Sales”, “Support”" not in first.turns[-1].content
+    assert found.lines("r", "warning") == []
+
+
+async def test_without_a_label_at_the_second_time_the_first_route_is_taken_with_a_warning(store: Store) -> None:
+    found = await ran(store, routed(), answers={"Choose the route": "hmm, none of them"})
+    assert [each for each in "ab" if found.visited(each)] == ["a"]
+    assert len(found.stage.running.model.asked) == 2
+    (warning,) = found.lines("r", "warning")
+    assert "named none of the routes" in warning
+    assert "“Sales”" in warning
+    assert found.execution.state["out:r"]["warnings"] == [warning]
 
 
 # -- condition ---------------------------------------------------------------------------------------------------------
@@ -55,6 +86,16 @@ async def test_without_data_a_model_decides_and_only_true_and_yes_pass(store: St
     found = await ran(store, condition(), input="twelve pens", answers={"Judge whether": said})
     assert [each for each in "ab" if found.visited(each)] == [taken]
     assert len(found.stage.running.model.asked) == 1
+
+
+@pytest.mark.parametrize(("said", "warnings"), [("It seems so", 1), ("False, I think.", 0)])
+async def test_an_unclear_judgement_counts_as_false_with_a_warning(store: Store, said: str, warnings: int) -> None:
+    found = await ran(store, condition(), input="twelve pens", answers={"Judge whether": said})
+    assert [each for each in "ab" if found.visited(each)] == ["b"]
+    assert len(found.lines("c", "warning")) == warnings
+    repeated = loop(maxIterations=2, condition="it is short", conditionMode="llm")
+    found = await ran(store, repeated, answers={"Judge whether": said})
+    assert len(found.lines("l", "warning")) == warnings
 
 
 @pytest.mark.parametrize("given", [{"total": 12}, "twelve"])

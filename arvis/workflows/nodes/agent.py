@@ -24,7 +24,7 @@ from arvis.ports.store import Transaction
 from arvis.workflows import phases, replies, templates
 from arvis.workflows.carried import Carried
 from arvis.workflows.delegating import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
-from arvis.workflows.log import line, write
+from arvis.workflows.log import Line, line, write
 from arvis.workflows.parts import Drawn, NodeParts
 from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of
 from arvis.workflows.workers import graph_of, tools_of, worker
@@ -116,16 +116,17 @@ class _Agent:
         if verdict is not None and not verdict[0] and kept["tries"] < _MOST_TRIES:
             again = f"{kept['task']}\n\n[Your last answer fell short: {verdict[1] or 'it does not meet the criteria'}]\n{kept['result']}"
             return await self._call(context, carried, TASK, again, {**kept, "tries": kept["tries"] + 1}, ended=ended)
-        if verdict is None or not verdict[0]:
-            why = "nobody can say whether the result is good enough" if verdict is None else verdict[1]
-            write(context, [line(self._drawn.id, LogType.WARNING, f"It goes on with this result all the same: {why}")])
-        return self._leave(context, carried, ended, kept["result"])
+        if verdict is not None and verdict[0]:
+            return self._leave(context, carried, ended, kept["result"])
+        why = "the answer was neither APPROVED nor RETRY" if verdict is None else verdict[1]
+        warning = line(self._drawn.id, LogType.WARNING, f"The run goes on with this result all the same: {why}")
+        return self._leave(context, carried, ended, kept["result"], warning)
 
-    def _leave(self, context: NodeContext, carried: Carried, ended: _Ended, text: str) -> Decision:
+    def _leave(self, context: NodeContext, carried: Carried, ended: _Ended, text: str, *log: Line) -> Decision:
         wanted = self._data.get("completionContract") and not ended.blocked
         output = replies.handed_back(text).to_json() if wanted else text
         changes = {**phases.ended(context), **ended.files}
-        return leave(context, self._drawn, carried, output, taint=ended.taint, **changes)
+        return leave(context, self._drawn, carried, output, log=log, taint=ended.taint, **changes)
 
     # -- children ------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ Judge whether {combined} of what is shown below. Answer with true or false and n
 
 Judge this:
 {output}"""
+_UNCLEAR = "The agent answered neither true nor false, which counts as false."
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
@@ -56,9 +57,11 @@ async def _answered(context: NodeContext, drawn: Drawn, parts: NodeParts, carrie
     said = await said_by(context, store=parts.store)
     if said.error:
         return give_up(context, drawn, carried, said.error, kind=LogType.LLM_ERROR, taint=said.taint)
-    holds = says_yes(said.text)
+    judged = says_yes(said.text)
+    holds = judged is True
     lines = [
         line(drawn.id, LogType.LLM_RESPONSE, said.text),
+        *([line(drawn.id, LogType.WARNING, _UNCLEAR)] if judged is None else []),
         line(drawn.id, LogType.LOGIC_CHECK, f"By the agent's judgement: {_word(holds)}"),
     ]
     return leave(

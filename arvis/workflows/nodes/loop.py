@@ -22,6 +22,7 @@ Judge whether this holds for what is shown below. Answer with true or false and 
 
 Judge this:
 {output}"""
+_UNCLEAR = "The agent answered neither true nor false, which counts as false: the loop goes on."
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
@@ -71,6 +72,8 @@ def _out(context: NodeContext, drawn: Drawn, carried: Carried, why: str, said: S
 
 def _go(context: NodeContext, drawn: Drawn, carried: Carried, *, handle: str, text: str, said: Said | None) -> Decision:
     told = [line(drawn.id, LogType.LLM_RESPONSE, said.text)] if said else []
+    if said and says_yes(said.text) is None:
+        told.append(line(drawn.id, LogType.WARNING, _UNCLEAR))
     lines = [*told, line(drawn.id, LogType.LOOP, text)]
     taint = said.taint if said else frozenset()
     return leave(

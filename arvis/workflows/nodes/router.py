@@ -1,16 +1,21 @@
-"""`router`: an agent names one of the routes. Whatever else it says means the first one (behaviour.md 2.7)."""
+"""`router`: an agent names one of the routes. An answer that names none is asked for once more; then the run takes the first route, and
+its log, its node and the explanation of the message carry a warning (behaviour.md 2.7)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from arvis.domain.taint import Label
 from arvis.domain.workflows import LogType, as_text
 from arvis.graph.context import NodeContext
-from arvis.graph.decisions import Decision, Node
-from arvis.workflows.log import line
+from arvis.graph.decisions import Call, Decision, Node
+from arvis.workflows import phases
+from arvis.workflows.carried import Carried
+from arvis.workflows.log import line, write
 from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+from arvis.workflows.visiting import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
 
 _TASK = """\
 Choose the route for what is shown below. Answer with exactly one of these labels and nothing else:
@@ -18,46 +23,100 @@ Choose the route for what is shown below. Answer with exactly one of these label
 {hint}
 What to choose for:
 {output}"""
+_REMINDER = "An earlier answer named no route. Answer with one of these labels, and with no other word: {labels}."
+_NO_LABEL = (
+    "The agent named none of the routes, also when it was asked once more: the run takes the first one, “{label}”. Describe the routes "
+    "more clearly, or add a route for everything else in the first place."
+)
+_ENDS = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
-    routes: Sequence[Mapping[str, Any]] = drawn.data.get("routes") or ()
+    return _Router(drawn, parts).visit
 
-    async def choose(context: NodeContext) -> Decision:
+
+class _Router:
+    def __init__(self, drawn: Drawn, parts: NodeParts) -> None:
+        self._drawn = drawn
+        self._store = parts.store
+        self._routes: Sequence[Mapping[str, Any]] = drawn.data.get("routes") or ()
+
+    async def visit(self, context: NodeContext) -> Decision:
         carried = carried_of(context)
         if context.answer is None:
-            hint = fill(str(drawn.data.get("prompt") or ""), context, carried)
-            named = "\n".join(f"- {route['label']}{_described(route)}" for route in routes)
-            prompt = _TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(carried.output))
-            return await ask_model(context, drawn, carried, prompt, store=parts.store)
-        said = await said_by(context, store=parts.store)
+            return await self._ask(context, carried, self._task(context, carried))
+        said = await said_by(context, store=self._store)
         if said.error:
-            return give_up(context, drawn, carried, said.error, kind=LogType.LLM_ERROR, taint=said.taint)
-        index = _chosen(routes, said.text)
-        lines = [
-            line(drawn.id, LogType.LLM_RESPONSE, said.text),
-            line(drawn.id, LogType.LOGIC_CHECK, f"The route is “{routes[index]['label']}”."),
-        ]
+            return give_up(
+                context,
+                self._drawn,
+                carried,
+                said.error,
+                kind=LogType.LLM_ERROR,
+                taint=said.taint,
+                **phases.ended(context),
+            )
+        index = _chosen(self._routes, said.text)
+        if index is None and not phases.kept(context):
+            answered = line(self._drawn.id, LogType.LLM_RESPONSE, said.text)
+            write(context, [answered, line(self._drawn.id, LogType.LOGIC_CHECK, "No label: it is asked once more.")])
+            again = f"{self._task(context, carried)}\n\n{self._reminder()}"
+            now = phases.keeping(context, {"asked": 2, "read": sorted(said.taint)})
+            return await self._ask(context, carried, again, **now)
+        return self._leave(context, carried, said, index)
+
+    def _task(self, context: NodeContext, carried: Carried) -> str:
+        hint = fill(str(self._drawn.data.get("prompt") or ""), context, carried)
+        named = "\n".join(f"- {route['label']}{_described(route)}" for route in self._routes)
+        return _TASK.format(routes=named, hint=hint and f"{hint}\n", output=as_text(carried.output))
+
+    def _reminder(self) -> str:
+        return _REMINDER.format(labels=", ".join(f"“{route['label']}”" for route in self._routes))
+
+    async def _ask(self, context: NodeContext, carried: Carried, prompt: str, **changes: Any) -> Call:
+        return await ask_model(context, self._drawn, carried, prompt, store=self._store, **changes)
+
+    def _leave(self, context: NodeContext, carried: Carried, said: Said, index: int | None) -> Decision:
+        """By the route of the label, or by the first with a warning."""
+        lines = [line(self._drawn.id, LogType.LLM_RESPONSE, said.text)]
+        if index is None:
+            first = self._routes[0]["label"]
+            lines.append(line(self._drawn.id, LogType.WARNING, _NO_LABEL.format(label=first)))
+        taken = index or 0
+        lines.append(line(self._drawn.id, LogType.LOGIC_CHECK, f"The route is “{self._routes[taken]['label']}”."))
+        earlier = frozenset(map(Label, phases.kept(context).get("read") or ()))
         return leave(
             context,
-            drawn,
+            self._drawn,
             carried,
             carried.output,
-            handle=f"route-{index}",
+            handle=f"route-{taken}",
             log=lines,
             tainted=is_tainted(context),
-            taint=said.taint,
+            taint=said.taint | earlier,
+            **phases.ended(context),
         )
-
-    return choose
 
 
 def _described(route: Mapping[str, Any]) -> str:
     return f": {route['description']}" if route.get("description") else ""
 
 
-def _chosen(routes: Sequence[Mapping[str, Any]], said: str) -> int:
-    """The route of this label, whatever its case; else the first."""
-    wanted = said.strip().strip("\"'`.*").lower()
-    labels = [str(route["label"]).strip().lower() for route in routes]
-    return labels.index(wanted) if wanted in labels else 0
+def _chosen(routes: Sequence[Mapping[str, Any]], said: str) -> int | None:
+    """Return the route whose label is the whole answer, whatever its case and the punctuation around it; None where no label, or more
+    than one, is."""
+    for form in (_exactly, _roughly):
+        wanted = form(said)
+        found = [index for index, route in enumerate(routes) if wanted and form(str(route["label"])) == wanted]
+        if len(found) == 1 or (found and form is _exactly):
+            return found[0]
+    return None
+
+
+def _exactly(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _roughly(text: str) -> str:
+    """Without punctuation at the ends: models put labels into quotes and bold type."""
+    return _ENDS.sub("", _exactly(text))

@@ -27,6 +27,7 @@ export const stepTexts = words({
       compaction_failed: "Older messages could not be summed up",
       graph_changed: "Its graph was changed while it slept",
       reply_problem: "A part of the reply did not go out",
+      warning: "A workflow went on with a warning",
       undelivered: "The reply did not reach its reader",
       asked: "Asked a person",
       decided: "A person decided",

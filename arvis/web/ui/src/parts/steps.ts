@@ -89,6 +89,12 @@ const SHOW: Record<string, (data: Data, code: string) => Shown> = {
   }),
   graph_changed: (data) => ({ title: texts.title.graph_changed, who: text(data.graph) }),
   reply_problem: (data) => ({ title: texts.title.reply_problem, tone: "trouble", detail: shown(text(data.problem)) }),
+  warning: (data) => ({
+    title: texts.title.warning,
+    tone: "trouble",
+    who: text(data.node),
+    detail: shown(text(data.warning)),
+  }),
   undelivered: (data) => ({
     title: texts.title.undelivered,
     tone: "trouble",

@@ -48,6 +48,7 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
     [texts.at, stood?.at && <Time key="at" at={stood.at} />],
     [texts.duration, took === null ? null : duration(took)],
     [texts.error, stood?.error && <Foreign key="error" text={stood.error} />],
+    [texts.warnings, stood?.warnings && <Foreign key="warnings" text={stood.warnings.join("\n")} />],
     [texts.tainted, stood?.tainted && texts.taintedWhy],
   ];
   return (

@@ -72,6 +72,7 @@ export const texts = words({
     tainted: "Made of what others wrote",
     taintedWhy: "What it gave was made of texts from outside, so it is handled with care.",
     error: "Error",
+    warnings: "Warnings",
     close: "Close",
     stepOf: (kind: string, name: string) => `${kind}: ${name}`,
     stepList: "Steps",
