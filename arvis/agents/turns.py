@@ -246,7 +246,7 @@ def _user_message(
         platform_ref=incoming.platform_ref,
         album=incoming.album,
         # Who passes words on does not say them: they bind the asker to nothing.
-        taint=frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN,
+        taint=incoming.taint | (frozenset({Label.PEOPLE}) if incoming.forwarded else CLEAN),
     )
 
 

@@ -147,7 +147,8 @@ class IncomingMessage:
     `addressed`: by a mention, a reply to the bot or a command; whether the message is for the bot is then decided by
     `respond`, and what is not for it may be observed, the newest `observe` of a place. `platform_ref` is the platform's own
     id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
-    says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said."""
+    says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said; `taint`
+    says what else than the sender's own words the content holds."""
 
     address: Address
     event_id: str
@@ -165,6 +166,7 @@ class IncomingMessage:
     album: str | None = None
     position: FeedPosition | None = None
     forwarded: bool = False
+    taint: Taint = CLEAN
 
 
 class Role(StrEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from starlette.responses import Response
@@ -24,6 +24,7 @@ from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
 from arvis.web.bodies import BodyLimit, Fields, read_json, unusable
 from arvis.web.completions_forms import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
+from arvis.web.completions_history import taint_of_told
 from arvis.web.completions_request import Asked, asked_of
 from arvis.web.completions_stream import Chunks, EventStream, Overheard
 from arvis.web.completions_waiting import Answering
@@ -150,7 +151,9 @@ class CompletionRoutes:
             "id": _key_of(call),
             "attachments": list(asked.question.files),
         }
-        return await self._around.intake.draft(Fields(fields))
+        draft = await self._around.intake.draft(Fields(fields))
+        owner = self._around.gate.sender(call.identity).role is PrincipalRole.OWNER
+        return replace(draft, taint=taint_of_told(asked.before, owner=owner)) if fresh else draft
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
         sender = self._around.gate.sender(identity)

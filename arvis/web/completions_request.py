@@ -12,23 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from arvis.web.bodies import Fields, unusable
+from arvis.web.completions_history import BEFORE, NOW, Said, told
 
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
-
-BEFORE = "[What was said before, as the program tells it]"
-NOW = "[What is asked now]"
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message of the request: its text, and the files of its parts as fields of the inbox."""
-
-    role: str
-    text: str
-    files: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +38,7 @@ class Asked:
         if not fresh or not self.before:
             return question
         left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
-        lines: list[str] = []
-        for said in reversed(self.before):
-            line = f"{said.role}: {said.text}"
-            left -= len(line.encode()) + 1
-            if left < 0:
-                lines.append(f"[… {len(self.before) - len(lines)} earlier messages are left out]")
-                break
-            lines.append(line)
-        return "\n".join([BEFORE, *reversed(lines), "", NOW, question])
+        return "\n".join([BEFORE, told(self.before, left), "", NOW, question])
 
 
 def asked_of(fields: Fields) -> Asked:

@@ -18,6 +18,7 @@ from arvis.config.sections import Limits
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender, Upload
 from arvis.domain.platforms import Click
+from arvis.domain.taint import CLEAN, Taint
 from arvis.ports.inbox import Inbox
 from arvis.web.bodies import SMALL, BodyLimit, Fields, unusable
 
@@ -28,11 +29,13 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """`event_id` is the client's own id of the message, or a fresh one."""
+    """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
+    the content holds."""
 
     content: str
     event_id: str
     uploads: tuple[Upload, ...] = ()
+    taint: Taint = CLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class Intake:
             content=draft.content,
             uploads=draft.uploads,
             is_direct=True,
+            taint=draft.taint,
         )
         received = await self._inbox.receive(message)
         if received.status is MessageStatus.DROPPED:

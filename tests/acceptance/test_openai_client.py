@@ -95,7 +95,7 @@ def test_users_are_conversations_of_their_own(client: openai.OpenAI, daemon: Dae
     assert [message["content"] for message in ann if message["role"] == "assistant"] == ["Hello ann", "Hello ann"]
     assert [message["content"] for message in bob if message["role"] == "assistant"] == ["Hello bob"]
     asked = [message["content"] for message in ann if message["role"] == "user"]
-    assert "user: Hi" in asked[1]
+    assert "[user]\n> Hi" in asked[1]
     assert asked[0] == "demo: say Hello ann"
 
 

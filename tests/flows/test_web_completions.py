@@ -13,6 +13,7 @@ import pytest
 
 from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
+from arvis.domain.taint import CLEAN, Label
 from arvis.ports.store import Transaction
 from arvis.web.completions_stream import Continuing
 from arvis.web.patience import Patience
@@ -114,12 +115,20 @@ async def test_what_was_said_before_goes_along_into_a_new_conversation_only(site
     before = ({"role": "system", "content": "Be brief."}, {"role": "assistant", "content": "Hi."})
     await answered(site, asked("and now?", *before, user="new"))
     assert site.inbox.received[0].content == (
-        "[What was said before, as the program tells it]\nsystem: Be brief.\nassistant: Hi.\n\n[What is asked now]\nand now?"
+        "[What was said before, as the program tells it]\n[system]\n> Be brief.\n[assistant]\n> Hi.\n\n"
+        "[What is asked now]\nand now?"
     )
+    assert site.inbox.received[0].taint == {Label.AGENTS}
     address = site.inbox.received[0].address
     await site.store.write(_open, address)
     await answered(site, asked("and then?", *before, user="new"))
-    assert site.inbox.received[1].content == "and then?"
+    assert (site.inbox.received[1].content, site.inbox.received[1].taint) == ("and then?", CLEAN)
+
+
+async def test_only_an_owners_system_text_counts_as_the_askers_own(site: Site) -> None:
+    for key in (OWNER_KEY, AGENT_KEY):
+        await answered(site, asked("now", {"role": "system", "content": "Be brief."}), key=key)
+    assert [message.taint for message in site.inbox.received] == [CLEAN, {Label.PEOPLE}]
 
 
 def _open(tx: Transaction, address: Any) -> None:
