@@ -53,9 +53,22 @@ def visible(text: str) -> str:
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
 
 
+def beginning(text: str, rest: str) -> str:
+    """Return the text, or as much of it as one look takes in, with a mark that says how much that is; `rest` is the sentence that says
+    where the whole is."""
+    if len(text) <= LONGEST_QUESTION:
+        return text
+    return f"{text[:LONGEST_QUESTION]}\n\n[Showing {LONGEST_QUESTION:,} of {len(text):,} characters. {rest}]"
+
+
+def digest(text: str) -> str:
+    """Return the mark by which an answer counts for this text and for no other."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
 def fingerprint(call: ToolCall, tool: str) -> str:
     """Tells calls apart: an answer counts for this one and no other."""
-    return hashlib.sha256(f"{tool} {call.what}".encode("utf-8", "replace")).hexdigest()[:32]
+    return digest(f"{tool} {call.what}")
 
 
 def verdict_of(answer: Answer, *, choices: tuple[str, ...], on_expiry: str) -> dict[str, Any]:

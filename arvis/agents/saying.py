@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from arvis.agents import notices
 from arvis.agents.answers import named_approvers
+from arvis.agents.asking import LONGEST_QUESTION, beginning
 from arvis.agents.runs import is_run, message_of
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
@@ -39,6 +40,9 @@ _STYLES = {"approve": ButtonStyle.SUCCESS, "reject": ButtonStyle.DANGER}
 #: What every platform can show.
 _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
+#: The file that holds a question which is too long for a chat, and where else it is read.
+_QUESTION_FILE = "question.md"
+_WHOLE = "The whole text is in the file {file}; `arvis waits show {wait}` prints it. An answer counts for all of it."
 
 
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
@@ -130,8 +134,10 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
         if wait.kind is WaitKind.USER:
             notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now)
             continue
-        text = notices.question(wait.prompt, wait.id, wait.choices, _who(execution, wait))
-        notice(tx, like=like, text=text, priority=execution.priority, now=now, buttons=_buttons(wait))
+        whole = _WHOLE.format(file=_QUESTION_FILE, wait=wait.id)
+        text = notices.question(beginning(wait.prompt, whole), wait.id, wait.choices, _who(execution, wait))
+        priority, buttons = execution.priority, _buttons(wait)
+        notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=_whole_of(wait))
     shown = [*known, *(wait.id for wait in open_)]
     tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
 
@@ -147,6 +153,14 @@ def _who(execution: Execution, wait: Wait) -> str:
     roles = ["an owner", *(["an operator"] if PrincipalRole.OPERATOR in named else [])]
     words = " or ".join([*roles, *people])
     return words[0].upper() + words[1:]
+
+
+def _whole_of(wait: Wait) -> list[OutgoingFile]:
+    """Return the question as a file where the chat shows no more than its beginning."""
+    if len(wait.prompt) <= LONGEST_QUESTION:
+        return []
+    size = len(wait.prompt.encode())
+    return [OutgoingFile(_QUESTION_FILE, "text/markdown", size, content=wait.prompt)]
 
 
 def _buttons(wait: Wait) -> list[Button]:
@@ -170,6 +184,7 @@ def notice(
     now: int,
     answers: Sequence[str] = (),
     buttons: Sequence[Button] = (),
+    files: Sequence[OutgoingFile] = (),
 ) -> StoredMessage:
     """A word of the daemon in the place of this message (or of a run), behind it: no part of the history. It is the end only
     of the messages that it `answers`."""
@@ -190,7 +205,7 @@ def notice(
     )
     tx.messages.add(said)
     agent = tx.agents.get(said.agent_id or "")
-    deliver(tx, said, agent=agent, answers=answers, priority=priority, now=now, buttons=buttons)
+    deliver(tx, said, agent=agent, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
     return said
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.agents import rounds
+from arvis.agents.answers import question_of
+from arvis.agents.asking import beginning
 from arvis.domain.messages import Address
 from arvis.domain.tools import Risk
 from arvis.domain.workflows import PREFIX
@@ -15,6 +17,7 @@ from arvis.web.schemas import BOOLEAN, STRING, Schema, array, one_of, optional, 
 from arvis.web.schemas import WAIT as OPEN_WAIT
 from arvis.web.views import Json, wait_view
 
+_WHOLE = "Open the question to read the whole. An answer counts for all of it."
 _OBJECT: Schema = {"type": "object", "additionalProperties": True}
 
 WAIT: Schema = record(
@@ -43,6 +46,15 @@ WAIT: Schema = record(
         },
     }
 )
+
+
+def listed_view(view: WaitView, rights: WaitRights) -> Json:
+    """Return the question for a list of many: of a long text the beginning, with a mark; `question_view` gives the whole."""
+    shown = question_view(view, rights)
+    change = shown["change"]
+    if change is not None:
+        shown["change"] = {**change, "text": beginning(change["text"], _WHOLE)}
+    return {**shown, "prompt": beginning(shown["prompt"], _WHOLE)}
 
 
 def question_view(view: WaitView, rights: WaitRights) -> Json:
@@ -82,6 +94,10 @@ def _wanted(view: WaitView) -> Json:
         proposal = state["proposal"]
         change = {"text": state["question"], "hash": state["digest"]}
         return {"tool": proposal["kind"], "arguments": proposal["fields"], "risk": None, "change": change}
+    question = question_of(view.execution, view.wait)
+    if question is not None and "hash" in question and view.wait.answered_at is None:
+        change = {"text": view.wait.prompt, "hash": question["hash"]}
+        return {"tool": None, "arguments": None, "risk": None, "change": change}
     asking = state.get("asking")
     # The state knows what is asked now; of what was decided before, the prompt tells.
     if asking is None or view.wait.subject is not None or view.wait.answered_at is not None:

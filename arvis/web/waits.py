@@ -3,7 +3,7 @@ conversations, where their word counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.responses import Response
 
@@ -12,7 +12,7 @@ from arvis.domain.executions import PERSONAL_WAITS
 from arvis.domain.messages import Address, Principal
 from arvis.ports.browsing import WaitView
 from arvis.ports.insights import Insights
-from arvis.ports.operations import Operations, WaitAnswer
+from arvis.ports.operations import Operations, WaitAnswer, WaitRights
 from arvis.web.bodies import Fields, unusable
 from arvis.web.endpoints import FLAG, PAGING, Call, Endpoint, answer
 from arvis.web.gate import Gate
@@ -20,11 +20,13 @@ from arvis.web.identity import ANYONE, READ, SEND
 from arvis.web.own import is_own_place
 from arvis.web.schemas import DECISIONS, LABEL, WAIT_ANSWER, listing, one_of
 from arvis.web.views import Json, page_view
-from arvis.web.wait_shapes import WAIT, question_view
+from arvis.web.wait_shapes import WAIT, listed_view, question_view
 
 #: So many pages are looked through for what passes a filter that the database does not know.
 _MOST_PAGES = 10
 _LOOK = 200
+
+_View = Callable[[WaitView, WaitRights], Json]
 
 
 class WaitRoutes:
@@ -79,12 +81,12 @@ class WaitRoutes:
     async def _shown(self, call: Call, views: Sequence[WaitView], by: Principal, agent: str | None) -> list[Json]:
         seen = [view for view in views if agent is None or view.agent == agent]
         seen = [view for view in seen if call.identity.role in READ or _is_theirs(call, view, by)]
-        shown = await self._views(seen, by)
+        shown = await self._views(seen, by, listed_view)
         return [each for each in shown if call.identity.role in READ or each["mayAnswer"]]
 
-    async def _views(self, views: Sequence[WaitView], by: Principal) -> list[Json]:
+    async def _views(self, views: Sequence[WaitView], by: Principal, shown: _View = question_view) -> list[Json]:
         rights = await self._operations.wait_rights([view.wait for view in views], by) if views else []
-        return [question_view(view, right) for view, right in zip(views, rights, strict=True)]
+        return [shown(view, right) for view, right in zip(views, rights, strict=True)]
 
     async def _show(self, call: Call) -> Response:
         by = await self._gate.asker(call.identity)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.agents.answers import ASKS
+from arvis.agents.asking import digest
 from arvis.agents.owners import tell_owner
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.workflows import LogType
@@ -28,8 +29,7 @@ MINUTE_MS = 60_000
 _QUESTION = "Shall the workflow go on?"
 #: For so many minutes more, where the node says nothing else.
 _ESCALATED = 1_440
-#: A question shows so much of what it is filled with, in characters.
-_LONGEST = 6_000
+_CHANGED = "What was approved is not what the run would go on with now, because a branch beside it has changed that: it is asked again."
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
@@ -40,6 +40,9 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
         if context.answer.expired:
             return _expired(context, drawn, carried, asked)
         given = decision_of(context.answer)
+        if given == APPROVE and asked.get("hash") not in {None, digest(_question(context, drawn, carried))}:
+            write(context, [line(drawn.id, LogType.WARNING, _CHANGED)])
+            return _ask(context, drawn, carried, until=asked["until"], escalated=asked["escalated"])
         if given is None:
             write(
                 context,
@@ -75,16 +78,22 @@ def name_of_person(tx: Transaction, principal_id: str) -> str:
 def _ask(
     context: NodeContext, drawn: Drawn, carried: Carried, *, until: int | None, escalated: bool = False
 ) -> Decision:
-    prompt = fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)[:_LONGEST]
+    prompt = _question(context, drawn, carried)
     write(context, [line(drawn.id, LogType.WAIT_INPUT, prompt)])
     asks = {
         "approvers": list(drawn.data.get("approvers") or ()),
         "until": until,
         "escalated": escalated,
         "node": drawn.id,
+        "hash": digest(prompt),
     }
     changes = phases.keeping(context, asks, ASKS)
     return Pause(WaitKind.APPROVAL, prompt, until=until, choices=(APPROVE, REJECT), **changes)
+
+
+def _question(context: NodeContext, drawn: Drawn, carried: Carried) -> str:
+    """Return all that is to be approved: displays shorten it, and a yes counts for the whole of it."""
+    return fill(str(drawn.data.get("prompt") or "").strip() or _QUESTION, context, carried)
 
 
 def _expired(context: NodeContext, drawn: Drawn, carried: Carried, asked: Mapping[str, Any]) -> Decision:

@@ -8,10 +8,14 @@ export type Decision = "approve" | "reject" | "edit" | "feedback" | "answer";
 /** Whether a yes calls a tool, whose arguments can be changed. */
 export const isTool = (wait: Wait): boolean => wait.kind === "approval" && wait.risk !== null;
 
+const LONGEST_HEADLINE = 160;
+const shortLine = (line: string): string =>
+  line.length <= LONGEST_HEADLINE ? line : `${line.slice(0, LONGEST_HEADLINE)}…`;
+
 /** What is asked, in a line; of what was decided only the question itself still tells. */
 export function headline(wait: Wait): string {
   const agent = wait.agent === null ? texts.someAgent : reveal(wait.agent);
-  if (wait.kind === "approval" && wait.tool === null) return reveal(wait.prompt.split("\n")[0] ?? "");
+  if (wait.kind === "approval" && wait.tool === null) return shortLine(reveal(wait.prompt.split("\n")[0] ?? ""));
   if (wait.tool === null) return texts.asks(agent);
   return isTool(wait) ? texts.wantsTool(agent, reveal(wait.tool)) : texts.wantsChange(agent, reveal(wait.tool));
 }
