@@ -45,6 +45,7 @@ from arvis.web.mcp_tools import HouseTools
 from arvis.web.memory import MemoryRoutes
 from arvis.web.messages import MessageRoutes
 from arvis.web.metrics import Metrics
+from arvis.web.open_access import OpenAccess
 from arvis.web.overview import OverviewRoutes
 from arvis.web.pace_of_answers import PaceOfAnswers
 from arvis.web.password_desk import PasswordDesk
@@ -80,7 +81,6 @@ class Assembly:
     def __init__(self, around: Surroundings, *, login_link: Callable[[str], str]) -> None:
         self._around = around
         self.connector = around.connector
-        self.board = StatusBoard()
         self.metrics = Metrics(sockets=lambda: self.connector.sockets, insights=around.insights, clock=around.clock)
         self.sessions = Sessions(
             store=around.store,
@@ -100,11 +100,12 @@ class Assembly:
             cookie=around.cookie,
             owners=frozenset(around.owners),
         )
+        self.access = OpenAccess(renew=self._gate.renew)
+        self.board = StatusBoard(access=self.access)
         self.pace = PaceOfAnswers(insights=around.insights, clock=around.clock, zone=around.zone)
         self.watching = Watching(
             insights=around.insights,
             store=around.store,
-            renew=self._gate.renew,
             clock=around.clock,
             zone=around.zone,
         )
@@ -364,6 +365,7 @@ class Assembly:
             connector=self.connector,
             patience=around.patience,
             watching=self.watching,
+            access=self.access,
             listening=Listening(intake=self.intake, clock=around.clock, rules=around.speech, thoughts=around.thoughts),
         )
 

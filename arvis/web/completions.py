@@ -130,7 +130,7 @@ class CompletionRoutes:
             if asked.stream:
                 held.enter_context(heard.listening(self._around.bus))
             sent = await self._around.intake.send(draft, address, self._around.gate.sender(call.identity))
-            watch = held.enter_context(self._around.board.watch(sent.message_id))
+            watch = held.enter_context(self._around.board.watch(sent.message_id, call.identity))
             headers = {MESSAGE_HEADER: sent.message_id}
             if asked.stream:
                 heard.attend(sent.message_id, watch)

@@ -16,7 +16,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.web.completions_forms import completion, error_of, usage_of
 from arvis.web.completions_stream import KEEP_ALIVE, Chunks, Continuing, Overheard, event
-from arvis.web.errors import STOPPING, Failure, attempt
+from arvis.web.errors import Failure, attempt
 from arvis.web.patience import Patience
 from arvis.web.statuses import RESTING, Watch
 
@@ -45,7 +45,7 @@ class Answering:
         while not await self._rests(message_id):
             remaining = end - self._clock.monotonic()
             if watch.closed:
-                return STOPPING
+                return watch.failure
             if remaining <= 0 or await left():
                 return _too_late(message_id)
             await watch.changed(min(remaining, self._patience.look))
@@ -68,7 +68,7 @@ class Answering:
                 if rests:
                     break
             if watch.closed:
-                yield event(error_of(STOPPING))
+                yield event(error_of(watch.failure))
                 return
             await watch.changed(min(self._patience.look, self._patience.keepalive))
             if piece := told.more(heard.text):

@@ -17,7 +17,6 @@ from arvis.domain.events import (
     Delta,
     GraphCompleted,
     NoticesMissed,
-    SessionEnded,
     StatusChanged,
     TypingRequested,
 )
@@ -26,7 +25,7 @@ from arvis.domain.platforms import Part, Piece
 from arvis.ports.bus import Bus
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
 from arvis.ports.inbox import Inbox
-from arvis.web.clients import NO_ACCESS, Client, Frame, frame
+from arvis.web.clients import Client, Frame, frame
 from arvis.web.identity import PLATFORM
 from arvis.web.views import delivery_frame
 
@@ -111,7 +110,6 @@ class WebConnector:
             bus.subscribe(GraphCompleted, self._graph_completed),
             bus.subscribe(AgentMoved, self._agent_moved),
             bus.subscribe(DeliveryAdded, self._delivery_added),
-            bus.subscribe(SessionEnded, self._session_ended),
             bus.subscribe(NoticesMissed, self._notices_missed),
         ]
         try:
@@ -154,12 +152,6 @@ class WebConnector:
     def _delivery_added(self, event: DeliveryAdded) -> None:
         for client in self._rooms.get(event.address, ()):
             client.look()
-
-    def _session_ended(self, event: SessionEnded) -> None:
-        """Hang up on every socket of this login or key."""
-        for client in self._clients():
-            if event.session in {client.identity.session, client.identity.key}:
-                client.hang_up(NO_ACCESS, "logged out")
 
     def _notices_missed(self, _: NoticesMissed) -> None:
         for client in self._clients():

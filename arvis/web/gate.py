@@ -35,7 +35,7 @@ class Gate:
         that is offered decides alone: a cookie beside it is not looked at."""
         for name, value in connection.headers.raw:
             if name == b"authorization":
-                return await self._bearer(value)
+                return await self._unblocked(await self._bearer(value))
         token = self.token(connection)
         if token is None:
             return NOBODY
@@ -55,7 +55,7 @@ class Gate:
         return found
 
     async def by_key(self, key: str) -> Identity:
-        return await self._holder(key.encode())
+        return await self._unblocked(await self._holder(key.encode()))
 
     async def renew(self, identity: Identity) -> Identity | None:
         """Who was recognised some time ago, if they would be so now with the same rights. Counts as use of a login."""
@@ -64,9 +64,10 @@ class Gate:
         elif identity.key is not None:
             found = await self._keys.renew(identity.key)
         else:
-            return identity
-        same = found is not None and (found.role, found.agents) == (identity.role, identity.agents)
-        return found if same else None
+            found = identity
+        if found is None or (found.role, found.agents) != (identity.role, identity.agents):
+            return None
+        return None if await self._is_blocked(found) else found
 
     def admit(self, identity: Identity, access: Access) -> None:
         if identity.role in access:
@@ -100,6 +101,20 @@ class Gate:
         """Whether what belongs to this principal is the asker's own."""
         principal = await self._store.read(_find, identity.user_id)
         return principal is not None and principal.id == principal_id
+
+    async def _unblocked(self, identity: Identity) -> Identity:
+        if await self._is_blocked(identity):
+            raise Forbidden(
+                "Whoever holds this key is blocked here.", fix="Ask an owner of this Arvis.", code="blocked"
+            )
+        return identity
+
+    async def _is_blocked(self, identity: Identity) -> bool:
+        """Owners cannot be: whoever holds the data folder is never shut out."""
+        if identity.role in {Role.OWNER, Role.NOBODY}:
+            return False
+        person = await self._store.read(_find, identity.user_id)
+        return person is not None and person.role is PrincipalRole.BLOCKED
 
     async def _bearer(self, header: bytes) -> Identity:
         if header[: len(_BEARER)].lower() != _BEARER:

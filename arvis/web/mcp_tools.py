@@ -135,19 +135,20 @@ class HouseTools:
         draft = await self._intake.draft(Fields({"content": fields.required_text("text"), "id": fields.label("id")}))
         place = channel or (f"{AGENT_CHANNEL}{agent}" if agent is not None else f"web-{identity.user_id}-mcp")
         sent = await self._intake.send(draft, address_for(identity, place), self._gate.sender(identity))
-        timeline = await self._rested(sent.message_id, patience)
+        timeline = await self._rested(sent.message_id, patience, identity)
         return _outcome(timeline, sent.event_id)
 
-    async def _rested(self, message_id: str, seconds: float) -> MessageTimeline:
+    async def _rested(self, message_id: str, seconds: float, identity: Identity) -> MessageTimeline:
         """Watches first and reads then, so that no change falls between the two."""
         end = self._clock.monotonic() + seconds
-        with self._board.watch(message_id) as watch:
+        with self._board.watch(message_id, identity) as watch:
             while True:
                 found = await self._insights.status(message_id)
                 remaining = end - self._clock.monotonic()
                 if found is None or found[0] in RESTING or watch.closed or remaining <= 0:
                     break
                 await watch.changed(min(remaining, self._patience.look))
+            watch.raise_if_refused()
         timeline = await self._insights.message(message_id)
         if timeline is None:
             raise NotFound("The message is gone.", fix="Send it again.")

@@ -136,7 +136,7 @@ class MessageRoutes:
     async def _wait(self, call: Call) -> Response:
         """Watches first and reads then, so that no change falls between the two."""
         end = self._clock.monotonic() + call.seconds("timeout", _DEFAULT_WAIT, _LONGEST_WAIT)
-        with self._board.watch(call.id("message")) as watch:
+        with self._board.watch(call.id("message"), call.identity) as watch:
             timeline = await self._timeline(call)
             status = timeline.status
             while status not in RESTING and not watch.closed and not await call.request.is_disconnected():
@@ -146,6 +146,7 @@ class MessageRoutes:
                 await watch.changed(min(remaining, self._patience.look))
                 found = await self._insights.status(timeline.message.id)
                 status = timeline.status if found is None else found[0]
+            watch.raise_if_refused()
             if status is not timeline.status:
                 timeline = await self._timeline(call)
         return answer(timeline_view(timeline))

@@ -20,7 +20,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.workflows import RunRow
 from arvis.web.completions_stream import KEEP_ALIVE
-from arvis.web.errors import STOPPING, Failure, attempt
+from arvis.web.errors import Failure, attempt
 from arvis.web.patience import Patience
 from arvis.web.run_states import is_over, run_view, shortened
 from arvis.web.statuses import Watch
@@ -59,7 +59,7 @@ class RunStream:
                 yield await self._end(row)
                 return
             if watch.closed:
-                yield event("error", STOPPING.to_json())
+                yield event("error", watch.failure.to_json())
                 return
             before = self._clock.monotonic()
             await watch.changed(self._patience.keepalive)

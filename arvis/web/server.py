@@ -37,7 +37,7 @@ class WebServer:
         listener = await asyncio.to_thread(_bind, self._config.host, self._config.port)
         self._port = listener.getsockname()[1]
         parts = self._parts
-        for part in (parts.connector, parts.board, parts.metrics, parts.watching, parts.pace):
+        for part in (parts.access, parts.connector, parts.board, parts.metrics, parts.watching, parts.pace):
             self._listening.enter_context(part.listening(self._bus))
         self._uvicorn = self._new_uvicorn()
         self._serving = await self._uvicorn.begin(listener)

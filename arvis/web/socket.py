@@ -25,6 +25,7 @@ from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
 from arvis.web.identity import READ, SEND, Identity, Role
+from arvis.web.open_access import OpenAccess
 from arvis.web.patience import Patience
 from arvis.web.speech import Listening
 from arvis.web.views import delivery_frame
@@ -57,6 +58,7 @@ class SocketRoute:
         patience: Patience,
         listening: Listening,
         watching: Watching,
+        access: OpenAccess,
     ) -> None:
         self._gate = gate
         self._greeter = greeter
@@ -67,6 +69,7 @@ class SocketRoute:
         self._patience = patience
         self._listening = listening
         self._watching = watching
+        self._access = access
         self._handlers: Mapping[str, _Handler] = {
             "message": self._message,
             "click": self._click,
@@ -124,7 +127,8 @@ class SocketRoute:
         reader = asyncio.create_task(attempt(_until_gone(self._read(socket, client))))
         writer = asyncio.create_task(attempt(_until_gone(self._write(socket, greeting))))
         try:
-            await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
+            with self._access.held(client.identity, lambda: client.hang_up(NO_ACCESS, "logged out")):
+                await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connector.leave(client)
             self._watching.unwatch(client)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.changes import TELLING, ChangeTopic, changes_of
@@ -22,7 +22,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.overview import Headline
 from arvis.ports.store import Store, Transaction
-from arvis.web.clients import NO_ACCESS, Client, frame
+from arvis.web.clients import Client, frame
 from arvis.web.errors import Failure, attempt
 from arvis.web.identity import READ, Identity
 from arvis.web.watchers import Pending, Watcher
@@ -34,8 +34,6 @@ _LONGEST_TOPIC = 100
 
 #: What moves none of the counters.
 _UNCOUNTED = frozenset({ChangeTopic.MEMORY, ChangeTopic.SKILLS, ChangeTopic.VARIABLES, ChangeTopic.OVERVIEW})
-#: What moves who may watch.
-_OF_RIGHTS = frozenset({ChangeTopic.USERS, ChangeTopic.KEYS})
 _HEARD: Sequence[type[Event]] = (*TELLING, Changed, DeliveryAdded, AgentMoved)
 
 
@@ -47,18 +45,12 @@ class Pace:
     counts: float = 1.0
 
 
-Renew = Callable[[Identity], Awaitable[Identity | None]]
-
-
 class Watching:
-    """All watchers of this server. `zone` is the one whose days cost money; `renew` says who holds a login or key now."""
+    """All watchers of this server. `zone` is the one whose days cost money."""
 
-    def __init__(
-        self, *, insights: Insights, store: Store, renew: Renew, clock: Clock, zone: str, pace: Pace | None = None
-    ) -> None:
+    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str, pace: Pace | None = None) -> None:
         self._insights = insights
         self._store = store
-        self._renew = renew
         self._clock = clock
         self._zone = zone
         self._pace = pace or Pace()
@@ -72,8 +64,6 @@ class Watching:
         self._stale = False
         self._newest: Headline | None = None
         self._counting: asyncio.Task[None] | None = None
-        self._checking: asyncio.Task[None] | None = None
-        self._doubted = False
 
     @contextlib.contextmanager
     def listening(self, bus: Bus) -> Iterator[None]:
@@ -164,30 +154,8 @@ class Watching:
     def _note(self, topic: str, id_: str | None) -> None:
         if topic in self._watched:
             self._add([topic], [id_] if id_ is not None else None)
-        if topic in _OF_RIGHTS:
-            self._doubted = True
-            if self._checking is None:
-                self._checking = asyncio.create_task(self._check_all())
         if topic not in _UNCOUNTED and ChangeTopic.OVERVIEW in self._watched:
             self._count()
-
-    async def _check_all(self) -> None:
-        """Users or keys were changed: whose rights were taken away watches no longer. What changes in the middle of a look
-        is looked at again."""
-        try:
-            while self._doubted:
-                self._doubted = False
-                for client in list(self._watchers):
-                    await self._check(client)
-        finally:
-            self._checking = None
-
-    async def _check(self, client: Client) -> None:
-        found = await attempt(self._renew(client.identity))
-        if found is None:
-            client.hang_up(NO_ACCESS, "logged out")
-        elif not isinstance(found, Failure):
-            self.recognise(client, found)
 
     def _missed(self, _: NoticesMissed) -> None:
         self._add(list(self._watched), None)

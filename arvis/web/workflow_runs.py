@@ -149,7 +149,7 @@ class WorkflowRunRoutes:
             raise _no_run()
         with ExitStack() as held:
             held.enter_context(self._seats.taken(call.identity.user_id))
-            watch = held.enter_context(self._around.board.watch(run_id))
+            watch = held.enter_context(self._around.board.watch(run_id, call.identity))
             held.enter_context(heard(self._around.bus, run_id, watch))
             events = self._stream.events(run_id, after, watch)
             return EventStream(events, held=held.pop_all(), headers={"Cache-Control": "no-store"})

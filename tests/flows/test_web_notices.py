@@ -11,6 +11,7 @@ from arvis.domain.errors import StoreError
 from arvis.domain.events import DeliveryAdded, Event, NoticesMissed
 from arvis.ports.connector import SendError
 from arvis.web.connector import WebConnector
+from arvis.web.identity import NOBODY
 from arvis.web.statuses import StatusBoard
 from tests.flows.web_script import a_delivery, a_part, web_address
 from tests.flows.web_server import Site, running_site
@@ -60,8 +61,8 @@ async def test_a_delivery_is_not_sent_before_the_other_processes_were_told() -> 
 
 
 async def test_who_waits_for_a_message_looks_again_when_notices_were_missed(site: Site) -> None:
-    board = StatusBoard()
-    with board.listening(site.bus), board.watch("m1") as watch:
+    board = StatusBoard(access=site.server._parts.access)
+    with board.listening(site.bus), board.watch("m1", NOBODY) as watch:
         site.bus.publish(NoticesMissed())
         await watch.changed(timeout=5)
         assert not watch.closed

@@ -162,27 +162,6 @@ async def test_what_is_no_topic_is_refused_and_changes_nothing(site: Site, topic
         assert (await socket.receive())["topics"] == []
 
 
-async def test_whose_role_is_taken_away_watches_no_longer(site: Site) -> None:
-    """At once when users are changed, and whenever a login is looked at again."""
-    roles = {"s1": Identity(Role.VIEWER, "ann", "Ann", session="s1")}
-    quick = Watching(
-        insights=site.insights, store=site.store, renew=lambda who: _given(roles.get(str(who.session))), clock=site.clock,
-        zone="UTC", pace=Pace(notices=0.01),
-    )  # fmt: skip
-    client = _client(roles["s1"])
-    with quick.listening(site.bus):
-        assert await quick.watch(client, ["jobs"]) == ["jobs"]
-        roles["s1"] = replace(roles["s1"], role=Role.CHAT)
-        site.bus.publish(Changed("users", "ann"))
-        assert (await _next(client)) == '{"type":"watching","topics":[]}'
-        assert (client.identity.role, quick.resting) == (Role.CHAT, True)
-        client.identity = roles["s1"] = replace(roles["s1"], role=Role.VIEWER)
-        await quick.watch(client, ["jobs"])
-        del roles["s1"]
-        site.bus.publish(Changed("users", "ann"))
-        await eventually(lambda: client.ended)
-
-
 async def test_a_watcher_whose_key_is_revoked_elsewhere_ends_at_once(site: Site) -> None:
     """The process that revoked it says only that keys have changed."""
     made = (await site.call("POST", "/api/keys", json={"name": "tv", "role": "viewer"})).json()
@@ -194,35 +173,12 @@ async def test_a_watcher_whose_key_is_revoked_elsewhere_ends_at_once(site: Site)
             assert await socket.close_code() == 4001
 
 
-async def test_what_changes_while_watchers_are_looked_at_is_looked_at_again(site: Site) -> None:
-    ann = Identity(Role.VIEWER, "ann", "Ann", session="s1")
-    answers: list[Identity | None] = [ann, None]
-    asked, go_on = asyncio.Event(), asyncio.Event()
-
-    async def renew(_: Identity) -> Identity | None:
-        found = answers.pop(0)
-        asked.set()
-        await go_on.wait()
-        return found
-
-    quick = Watching(insights=site.insights, store=site.store, renew=renew, clock=site.clock, zone="UTC")
-    client = _client(ann)
-    with quick.listening(site.bus):
-        await quick.watch(client, ["jobs"])
-        site.bus.publish(Changed("users", "ann"))
-        async with asyncio.timeout(5):
-            await asked.wait()
-        site.bus.publish(Changed("users", "ann"))
-        go_on.set()
-        await eventually(lambda: client.ended)
-
-
 # -- what it costs -----------------------------------------------------------------------------------------
 
 
 async def test_nothing_runs_while_nobody_watches(site: Site) -> None:
     quick = Watching(
-        insights=site.insights, store=site.store, renew=lambda _: _given(None), clock=site.clock, zone="UTC",
+        insights=site.insights, store=site.store, clock=site.clock, zone="UTC",
         pace=Pace(notices=0.01, counts=0.01),
     )  # fmt: skip
     client = _client(Identity(Role.VIEWER, "ann", "Ann"))
@@ -239,7 +195,7 @@ async def test_nothing_runs_while_nobody_watches(site: Site) -> None:
 
 async def test_who_is_slow_is_bounded_and_hears_in_the_end(site: Site) -> None:
     quick = Watching(
-        insights=site.insights, store=site.store, renew=lambda _: _given(None), clock=site.clock, zone="UTC",
+        insights=site.insights, store=site.store, clock=site.clock, zone="UTC",
         pace=Pace(notices=0.001),
     )  # fmt: skip
     slow = _client(Identity(Role.VIEWER, "ann", "Ann"))
