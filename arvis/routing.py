@@ -211,7 +211,7 @@ def permit(
     over_web = message.address.platform == WEB
     if role is PrincipalRole.OWNER:
         return None
-    if sender.agents is not None and not _key_reaches(sender.agents, agent):
+    if sender.agents is not None and not key_reaches(sender.agents, agent):
         return "not_allowed"
     if agent.allow_users:
         return None if sender.user_id in agent.allow_users else "not_allowed"
@@ -240,6 +240,6 @@ def may_call(tx: Transaction, sender: Sender, agent: Agent, address: Address) ->
     return permit(question, agent, "bot_assignment", PrincipalRole.MEMBER, binding) is None
 
 
-def _key_reaches(agents: Sequence[str], agent: Agent) -> bool:
-    """A chat key reaches the agents that it names; one that names none, all without risky tools."""
+def key_reaches(agents: Sequence[str], agent: Agent) -> bool:
+    """Whether a chat key reaches it: the agents that the key names; one that names none, all without risky tools."""
     return agent.slug in agents if agents else not (agent.is_conductor or agent.has_risky_tools)

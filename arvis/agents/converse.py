@@ -32,7 +32,7 @@ from arvis.agents.examination import READ_FILES, InputNode, load_arrival
 from arvis.agents.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.pictures import pictures_of
-from arvis.agents.reach import WAITING, Asker, may_reach, standing_of
+from arvis.agents.reach import WAITING, asker_of, may_reach, standing_of
 from arvis.agents.reading import FileNode, FileRules
 from arvis.agents.runs import Errand, child_state
 from arvis.agents.standing import load_asked
@@ -40,7 +40,7 @@ from arvis.context.talk import words_of
 from arvis.domain.agents import Agent
 from arvis.domain.events import AgentMoved, StatusChanged
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address, MessageStatus, OutgoingFile, StoredMessage
+from arvis.domain.messages import MessageStatus, OutgoingFile, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.graph.context import NodeContext
@@ -223,10 +223,5 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
 
 def _company(tx: Transaction, execution: Execution) -> Company:
     state, agents = execution.state, {agent.id: agent for agent in tx.agents.all()}
-    asker = Asker(
-        principal=tx.principals.get(execution.principal_id or ""),
-        standing=standing_of(execution),
-        address=Address.from_json(state["address"]),
-        agent=agents.get(state["agent"]),
-    )
+    asker = asker_of(tx, execution, agents.get(state["agent"]))
     return Company(agents, state["agent"], partial(may_reach, tx, asker=asker))

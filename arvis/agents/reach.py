@@ -1,28 +1,38 @@
-"""How far a turn reaches beyond its own agent: rights only shrink on the way (reliability.md T5).
+"""Who may use which agent, outside a message of a talk (that is `routing.permit`): rights only shrink on the way (reliability.md T5).
 
-One rule for tasks (`effects/lineage.py`) and for talks that are handed over (`agents/converse.py`).
+`refusal` is the one decision. Every beginning of a run asks it (`begin_run`, `begin_keyed`), with the rights of this moment of
+everybody who has a say: the person for whom the work is done, and whoever wrote the words that are executed (`AUTHORS`).
+`may_reach` adds what holds where one agent hands work to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.domain.agents import HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent
+from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, Principal, PrincipalRole, Sender
+from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.ports.store import Transaction
-from arvis.routing import may_call
+from arvis.routing import WEB, key_reaches, may_call
 
 #: Where the state of a child names the agents that wait for it within its turn, by their ids, in order.
 WAITING = "waiting"
+#: Where the state of an execution names the people who wrote the words that it executes (ids of principals): its rights are
+#: those that all of them have.
+AUTHORS = "authors"
 
 #: Graphs that give an agent no powers of their own.
 _PLAIN = frozenset({"agent", "planning", "converse"})
 
-#: Who reaches every agent of the house.
+#: Who reaches every agent that is not kept for others.
 RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
+
+#: From the fewest rights to the most.
+RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +46,132 @@ class Asker:
     agent: Agent | None
 
     @property
-    def runs_the_house(self) -> bool:
-        return self.principal is not None and self.principal.role in RUNS_THE_HOUSE
-
-    @property
     def sender(self) -> Sender:
         """As one who would write here themselves."""
-        reach = self.standing["reach"]
+        reach = self.standing.get("reach")
         agents = tuple(reach) if reach is not None else None
         person = self.principal
         user_id, name = (person.user_id, person.name) if person is not None else ("", "")
-        return Sender(user_id, name, paired=self.standing["paired"], agents=agents)
+        return Sender(user_id, name, paired=bool(self.standing.get("paired")), agents=agents)
+
+
+# -- the decision ------------------------------------------------------------------------------------------
+
+
+def refusal(tx: Transaction, target: Agent, asker: Asker) -> str | None:
+    """None when everybody who has a say may use this agent now; else why not, as a sentence for people."""
+    reach = asker.standing.get("reach")
+    owner = asker.principal is not None and asker.principal.role is PrincipalRole.OWNER
+    if reach is not None and not owner and not key_reaches(tuple(reach), target):
+        return "The key that began it does not reach this agent."
+    against = _against(target, asker.principal, paired_there=bool(asker.standing.get("paired")))
+    if against is not None:
+        return against
+    for author in authors_of(tx, asker.standing):
+        # What a place vouches for, it vouches for whoever asks there; an author is judged by their own rights.
+        if (against := _against(target, author, paired_there=False)) is not None:
+            return f"{author.name or author.user_id} wrote what would be done. {against}"
+    return None
+
+
+def check_use(tx: Transaction, target: Agent, asker: Asker) -> None:
+    """Raises `Unprocessable` where `refusal` says why not."""
+    if (against := refusal(tx, target, asker)) is not None:
+        raise out_of_reach(target, against)
+
+
+def out_of_reach(target: Agent, why: str) -> Unprocessable:
+    return Unprocessable(
+        f"The agent {target.slug} is out of reach.",
+        why=why,
+        fix="Choose another agent, or ask an owner to allow this one (`allow_users`) or to write the work themselves.",
+        code="out_of_reach",
+    )
 
 
 def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
     """Nobody reaches through an agent what is closed to them in this place, nor powers that this agent lacks; but whoever
-    runs the house reaches every agent."""
-    if asker.runs_the_house:
+    runs Arvis reaches every agent that they may use."""
+    if refusal(tx, target, asker) is not None:
+        return False
+    acting = limited(tx, asker.principal, asker.standing)
+    if acting is not None and acting.role in RUNS_THE_HOUSE:
         return True
-    if _is_blocked(asker) or target.is_conductor or not may_call(tx, asker.sender, target, asker.address):
+    if target.is_conductor or not may_call(tx, asker.sender, target, asker.address):
         return False
     return asker.agent is not None and _is_no_stronger(target, asker.agent)
+
+
+def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> str | None:
+    role = person.role if person is not None else None
+    if role is PrincipalRole.OWNER:
+        return None
+    if role is PrincipalRole.BLOCKED:
+        return "This person is blocked."
+    if target.allow_users:
+        listed = person is not None and person.user_id in target.allow_users
+        return None if listed else "Only the people of its list (`allow_users`) may use it."
+    if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
+        # Over the web the key or login decides who is vouched for, elsewhere the person's own row.
+        paired = person.paired or (person.platform == WEB and paired_there)
+        return None if paired else "It has tools for paired people only."
+    return None
+
+
+# -- in whose name -----------------------------------------------------------------------------------------
+
+
+def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Asker:
+    """In whose name an execution goes on, through `agent`."""
+    return Asker(
+        principal=tx.principals.get(execution.principal_id or ""),
+        standing=standing_of(execution),
+        address=Address.from_json(execution.state["address"]),
+        agent=agent,
+    )
+
+
+def acting(tx: Transaction, execution: Execution) -> Principal | None:
+    """The person for whom an execution works, with the fewest rights of all who have a say in it now."""
+    return limited(tx, tx.principals.get(execution.principal_id or ""), standing_of(execution))
+
+
+def limited(tx: Transaction, person: Principal | None, standing: Mapping[str, Any]) -> Principal | None:
+    """This person with no more rights than the authors have."""
+    if person is None:
+        return None
+    roles = [person.role, *(author.role for author in authors_of(tx, standing))]
+    return replace(person, role=min(roles, key=RANKS.index))
+
+
+def authors_of(tx: Transaction, standing: Mapping[str, Any]) -> list[Principal]:
+    """As they are now; of whom nothing is known any more, nothing follows."""
+    found = (tx.principals.get(author) for author in standing.get(AUTHORS, ()))
+    return [author for author in found if author is not None]
+
+
+def written_by(principal_id: str | None, *authors: str | None) -> dict[str, Any]:
+    """The part of a state that names the authors besides the person for whom the work is done."""
+    others = sorted({author for author in authors if author is not None and author != principal_id})
+    return {AUTHORS: others} if others else {}
+
+
+def with_authors(state: Mapping[str, Any], authors: Iterable[str | None]) -> dict[str, Any]:
+    """The state with these authors, too."""
+    known = {*state.get(AUTHORS, ()), *(author for author in authors if author is not None)}
+    return {**state, AUTHORS: sorted(known)} if known else dict(state)
+
+
+def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterable[str | None]) -> Taint:
+    """The taint of words by these authors for work in this person's name: those of somebody with fewer rights are the
+    words of other people."""
+    person = tx.principals.get(principal_id) if principal_id is not None else None
+    if person is None:
+        return CLEAN
+    known = [tx.principals.get(author) for author in authors if author is not None and author != principal_id]
+    rank = RANKS.index(person.role)
+    lesser = any(author is not None and RANKS.index(author.role) < rank for author in known)
+    return frozenset({Label.PEOPLE}) if lesser else CLEAN
 
 
 def standing_of(execution: Execution) -> dict[str, Any]:
@@ -68,7 +183,9 @@ def standing_of(execution: Execution) -> dict[str, Any]:
 def standing_in(state: Mapping[str, Any]) -> dict[str, Any]:
     """The same of an execution's state."""
     kept = state.get("lineage", {}).get("standing", state)
-    return {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
+    authors = sorted({*kept.get(AUTHORS, ()), *state.get(AUTHORS, ())})
+    limits = {"reach": kept.get("reach"), "paired": bool(kept.get("paired"))}
+    return {**limits, AUTHORS: authors} if authors else limits
 
 
 def _is_no_stronger(target: Agent, agent: Agent) -> bool:
@@ -78,7 +195,3 @@ def _is_no_stronger(target: Agent, agent: Agent) -> bool:
         and HARMLESS_PLUGINS.union(agent.plugins).issuperset(target.plugins)
         and target.graph in {agent.graph, *_PLAIN}
     )
-
-
-def _is_blocked(asker: Asker) -> bool:
-    return asker.principal is not None and asker.principal.role is PrincipalRole.BLOCKED

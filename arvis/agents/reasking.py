@@ -7,6 +7,7 @@ found stays where it is, and counts for nothing.
 from __future__ import annotations
 
 from arvis.agents.agent import new_turn_state
+from arvis.agents.reach import RANKS
 from arvis.agents.ways import own_way
 from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.conversations import estimate_tokens
@@ -14,15 +15,13 @@ from arvis.domain.conversations import conversation_lane
 from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job, JobKind, JobStatus, NewJob
-from arvis.domain.messages import Principal, PrincipalRole, StoredMessage
+from arvis.domain.messages import Principal, StoredMessage
 from arvis.domain.taint import Label
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
 #: Parts of a turn's state that hold whoever asks, however often it is asked.
 _STANDING = ("reach", "paired")
-#: From the fewest rights to the most.
-_RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 _OVER = {JobStatus.FAILED, JobStatus.CANCELLED}
 
 
@@ -76,7 +75,7 @@ def _told_again(tx: Transaction, job: Job, by: Principal) -> tuple[Execution, St
     if execution.state.get("task") or message.principal_id is None:
         raise Conflict("An agent wrote this message", fix="edit the message of the person who asked that agent")
     author = tx.principals.get(message.principal_id)
-    if author is not None and _RANKS.index(author.role) > _RANKS.index(by.role):
+    if author is not None and RANKS.index(author.role) > RANKS.index(by.role):
         raise Forbidden(
             "You may not put words into the mouth of somebody with more rights", fix=f"ask an {author.role}"
         )

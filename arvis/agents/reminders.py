@@ -17,7 +17,7 @@ from typing import Any
 from arvis.agents import timetable
 from arvis.agents.reach import standing_of
 from arvis.agents.runs import Errand, source_of
-from arvis.agents.timetable import Rules, is_reminder
+from arvis.agents.timetable import PAIRED, REACH, Rules, is_reminder
 from arvis.calendar import Every, for_people, parse
 from arvis.domain.errors import ToolError, UsageError
 from arvis.domain.events import SchedulesChanged
@@ -38,8 +38,6 @@ _NAME = 40
 _MOST_ANCESTORS = 50
 #: Where it is kept what else than the asker's own words a reminder is made of.
 _TAINT = "taint"
-#: And which agents alone the asker reached from there.
-_REACH = "reach"
 #: Of the call that made it: one that is made again after a crash makes no second.
 _CALL = "call"
 
@@ -159,16 +157,12 @@ def errand_of(schedule: Schedule) -> Errand:
     return Errand(_NOTE.format(text=escape(schedule.prompt)), tools=(), taint=taint)
 
 
-def reach_of(schedule: Schedule) -> dict[str, Any]:
-    """The part of a run's state that limits whom it reaches: nobody further than whoever asked for the reminder."""
-    return {_REACH: schedule.memo[_REACH]} if is_reminder(schedule) and _REACH in schedule.memo else {}
-
-
 def _memo(tx: Transaction, wish: Wish) -> dict[str, Any]:
     turn = tx.executions.get(wish.execution_id)
-    reach = standing_of(turn)["reach"] if turn is not None else None
+    standing = standing_of(turn) if turn is not None else {"reach": None, "paired": False}
     tainted = {_TAINT: taint_text(wish.taint)} if wish.taint else {}
-    return {_CALL: wish.call_id} | tainted | ({_REACH: reach} if reach is not None else {})
+    reach = {REACH: standing["reach"]} if standing["reach"] is not None else {}
+    return {_CALL: wish.call_id, PAIRED: standing["paired"]} | tainted | reach
 
 
 def _made_before(tx: Transaction, wish: Wish, rules: Rules) -> Schedule | None:

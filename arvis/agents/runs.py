@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.agents.reach import standing_in
+from arvis.agents.reach import Asker, check_use, standing_in
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import JobKind, NewJob
@@ -88,7 +88,9 @@ class NewRun:
 def begin_run(
     tx: Transaction, run: NewRun, *, kind: JobKind, lane: str, priority: int, now: int, key: str | None = None
 ) -> Execution | None:
-    """Its execution and job; None, and nothing was written, while a job with this `key` waits or runs."""
+    """Its execution and job; None, and nothing was written, while a job with this `key` waits or runs. Raises `Unprocessable`
+    where one of those who have a say in it may not use its agent."""
+    check_use(tx, run.agent, asker_of_run(tx, run))
     execution_id = tx.new_id()
     job = NewJob(
         kind=kind,
@@ -114,6 +116,12 @@ def begin_run(
     return lifecycle.begin(
         tx, execution_id, run.graph, state, lane=lane, priority=priority, principal_id=run.principal_id, now=now
     )
+
+
+def asker_of_run(tx: Transaction, run: NewRun) -> Asker:
+    """In whose name it would work."""
+    person = tx.principals.get(run.principal_id) if run.principal_id is not None else None
+    return Asker(person, standing_in(run.more), run.address, run.agent)
 
 
 def child_state(parent: Mapping[str, Any], errand: Errand, *, agent_id: str | None = None) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.heartbeat_script import checked_script
-from arvis.agents.workflow_runs import graph_of
+from arvis.agents.reach import check_use
+from arvis.agents.workflow_runs import asker_for, graph_of
 from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
 from arvis.domain.agent_rules import GRAPHS, graph_named
 from arvis.domain.agents import Agent
@@ -25,6 +26,9 @@ from arvis.ports.store import Transaction
 
 #: How many times to come are told of a schedule.
 TOLD = 5
+
+#: Of a reminder's memo: which agents alone its person reached (None: no limit), and whether somebody vouched for them.
+REACH, PAIRED = "reach", "paired"
 
 CHANGEABLE = frozenset(
     {
@@ -177,6 +181,14 @@ def is_reminder(schedule: Schedule) -> bool:
     return schedule.made_by is MadeBy.TOOL
 
 
+def reach_of(schedule: Schedule) -> dict[str, Any]:
+    """The part of a run's state that limits whom it reaches: of a reminder nobody further than whoever asked for it."""
+    if not is_reminder(schedule):
+        return {}
+    # Those of before this was kept were asked for by somebody whom the agent answered.
+    return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
+
+
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
     """For `by` from now on. Somebody else's reminder becomes one of the house."""
     if is_reminder(wanted) and wanted.principal_id != by:
@@ -244,6 +256,7 @@ def _checked(tx: Transaction, wanted: Schedule) -> Schedule:
     """All but the times."""
     _check_texts(wanted)
     _check_name(tx, wanted)
+    _check_person(tx, wanted)
     wanted = _check_work(tx, wanted)
     if wanted.script is None:
         return wanted
@@ -300,6 +313,13 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
             fix="Give another name.",
             code="name_taken",
         )
+
+
+def _check_person(tx: Transaction, wanted: Schedule) -> None:
+    """It acts for somebody who may use its agent. One that is switched off can be kept: nothing comes of it."""
+    if wanted.enabled:
+        asker = asker_for(tx, wanted.principal_id, wanted.address, reach_of(wanted))
+        check_use(tx, _agent(tx, wanted.agent_id), asker)
 
 
 def _check_work(tx: Transaction, wanted: Schedule) -> Schedule:

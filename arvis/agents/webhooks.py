@@ -11,8 +11,9 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.places import WEB, posted_by
+from arvis.agents.reach import check_use, refusal
 from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin, find, graph_of, whole_version
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version
 from arvis.domain.agents import Agent, AgentStatus
 from arvis.domain.errors import Conflict, NotFound, Unavailable, Unprocessable, UsageError
 from arvis.domain.executions import Execution
@@ -135,7 +136,7 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
         document = whole_version(tx, workflow).document
         wanted = NewWorkflowRun(
             workflow=workflow,
-            agent=agent_of(tx, document, agent.id),
+            agent=agent_of(tx, document, asker_for(tx, hook.principal_id, place, {}), agent.id),
             address=place,
             source=hook.source,
             input=prompt,
@@ -158,21 +159,24 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
     blocked = person is not None and person.role is PrincipalRole.BLOCKED
     if agent is None or agent.status is AgentStatus.ARCHIVED or blocked:
         raise nothing_there()
+    if refusal(tx, agent, asker_for(tx, hook.principal_id, hook.address, {})) is not None:
+        raise nothing_there()
     if not agent.active:
         raise Unavailable("The agent of this web hook is paused.", fix="Bring the call again later.")
     place = posted_by(tx, hook.address)
     if isinstance(place, str):
         raise Unavailable("The answer could be posted by nobody.", why=place, fix="Give the web hook a `connector`.")
-    _check_graph(tx, hook)
+    _check_graph(tx, hook, agent, place)
     return agent, place
 
 
-def _check_graph(tx: Transaction, hook: Webhook) -> None:
+def _check_graph(tx: Transaction, hook: Webhook, agent: Agent, place: Address) -> None:
     """Raises `Unavailable` where its workflow cannot run now, so that the call is brought again."""
     if hook.graph is None:
         return
     try:
-        whole_version(tx, find(tx, hook.graph))
+        document = whole_version(tx, find(tx, hook.graph)).document
+        agent_of(tx, document, asker_for(tx, hook.principal_id, place, {}), agent.id)
     except UsageError as gone:
         raise Unavailable("The workflow of this web hook cannot run now.", why=gone.what, fix=gone.fix) from None
 
@@ -193,6 +197,7 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
             f"There is no agent {wanted.agent_id[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent"
         )
     agent = roster.present(tx, agent.id)
+    check_use(tx, agent, asker_for(tx, wanted.principal_id, wanted.address, {}))
     connector = WEB if wanted.platform == WEB else wanted.connector
     name = wanted.name.strip() or path[1:][:_LONGEST_NAME]
     wanted = replace(wanted, path=path, agent_id=agent.id, connector=connector, name=name)

@@ -13,7 +13,7 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.places import WEB
-from arvis.agents.reach import Asker, may_reach
+from arvis.agents.reach import Asker, check_use, may_reach, out_of_reach, refusal, standing_in
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.domain.agents import CONDUCTOR, Agent
 from arvis.domain.errors import NotFound, Unavailable, Unprocessable
@@ -119,32 +119,39 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
     return next((str(node["id"]) for node in (*fitting, *starts, *begins)), "")
 
 
-def agent_of(tx: Transaction, document: Mapping[str, Any], otherwise: str | None = None) -> Agent:
+def agent_of(tx: Transaction, document: Mapping[str, Any], asker: Asker, otherwise: str | None = None) -> Agent:
     """Who does it: the agent that the document names, else `otherwise` (an id or a slug), else the conductor, else the first
-    that is active."""
+    that is active. One that was named must be open to everybody who has a say (`Unprocessable`), of the others the first that
+    is."""
     named = str(document.get("settings", {}).get("agent") or "")
-    for name in filter(None, (named, otherwise, CONDUCTOR)):
+    for name in filter(None, (named, otherwise)):
         if (agent := roster.find(tx, name)) is not None and agent.active:
+            check_use(tx, agent, asker)
             return agent
-    active = next((agent for agent in tx.agents.all() if agent.active), None)
-    if active is None:
+    active = [agent for agent in tx.agents.all() if agent.active]
+    if not active:
         raise Unavailable("There is no active agent that could do it.", fix="Let one go on: `arvis agents list`.")
-    return active
+    active.sort(key=lambda agent: agent.slug != CONDUCTOR)
+    chosen = next((agent for agent in active if refusal(tx, agent, asker) is None), None)
+    if chosen is None:
+        raise out_of_reach(active[0], "It names no agent, and of those that are active none may be used for it.")
+    return chosen
 
 
 def agent_for(tx: Transaction, document: Mapping[str, Any], asker: Asker) -> Agent:
-    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what the document gives to nobody. Raises
-    `Unprocessable` where the agent that it names is out of reach for them: a drawing opens no door."""
-    agent = agent_of(tx, document, asker.agent.id if asker.agent is not None else None)
+    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what the document leaves open. Raises
+    `Unprocessable` where the agent that it names is out of reach from there: a workflow lends no rights."""
+    agent = agent_of(tx, document, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
     if not own and not may_reach(tx, agent, asker):
-        raise Unprocessable(
-            f"The agent {agent.slug} of this workflow is out of reach.",
-            why="Whom the run would work for may not reach it from here.",
-            fix="Ask an owner or operator to begin it, or have it drawn with another agent.",
-            code="out_of_reach",
-        )
+        raise out_of_reach(agent, "The person for whom the run would work may not reach it from here.")
     return agent
+
+
+def asker_for(tx: Transaction, principal_id: str | None, address: Address, state: Mapping[str, Any]) -> Asker:
+    """In whose name a run would work that begins with these further parts of its state."""
+    person = tx.principals.get(principal_id) if principal_id is not None else None
+    return Asker(person, standing_in(state), address, None)
 
 
 def place_of(workflow: Workflow) -> Address:
@@ -167,10 +174,11 @@ def begin_keyed(
     tx: Transaction, wanted: NewWorkflowRun, now: int, *, key: str | None, live: bool = True
 ) -> Execution | None:
     """The same; None, and nothing was written, while a job with this `key` waits or runs (`live` False: if there ever was
-    one)."""
+    one). Raises `Unprocessable`, too, where one of those who have a say in it may not use its agent."""
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
+    check_use(tx, wanted.agent, asker_for(tx, wanted.principal_id, wanted.address, wanted.more))
     execution_id = tx.new_id()
     lane = wanted.lane or f"workflow:{execution_id}"
     job = NewJob(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from arvis.agents import cancelling, workflow_family
 from arvis.agents.cancelling import CancelledTurn
-from arvis.agents.reach import Asker, standing_of
+from arvis.agents.reach import asker_of, standing_of
 from arvis.agents.runs import is_run
 from arvis.agents.workflow_ends import STARTER
 from arvis.agents.workflow_runs import NewWorkflowRun, agent_for, begin_keyed, find, whole_version
@@ -72,7 +72,7 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
         if not _can_start(workflow):
             raise ToolError(f"The workflow {workflow.slug} is switched off or not whole. Tell the person.")
         document = whole_version(tx, workflow).document
-        agent = agent_for(tx, document, _asker(tx, caller, turn))
+        agent = agent_for(tx, document, asker_of(tx, turn, caller.agent))
         workflow_family.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
         raise ToolError(f"{refused.what} There are:\n{listed(tx)}") from None
@@ -123,11 +123,6 @@ def _turn(tx: Transaction, caller: Caller) -> Execution:
     if turn is None or is_run(turn) or turn.parent_wait is not None:
         raise ToolError("Nobody talks with you here: a workflow is started in a talk, and its results come back to it.")
     return turn
-
-
-def _asker(tx: Transaction, caller: Caller, turn: Execution) -> Asker:
-    person = tx.principals.get(caller.principal_id or "")
-    return Asker(person, standing_of(turn), Address.from_json(turn.state["address"]), caller.agent)
 
 
 def _can_start(workflow: Workflow) -> bool:

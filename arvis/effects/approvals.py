@@ -13,13 +13,14 @@ from typing import Any
 
 from arvis.agents import saying
 from arvis.agents.asking import change_question, verdict_of
+from arvis.agents.reach import RANKS, limited, standing_of
 from arvis.agents.runs import is_run, message_of
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
-from arvis.domain.messages import Address, Principal, PrincipalRole, StoredMessage
+from arvis.domain.messages import Address, Principal, StoredMessage
 from arvis.domain.taint import CLEAN, taint_of, taint_text
 from arvis.effects.changes import changes_of, hidden_of
 from arvis.effects.gate import judge
@@ -39,9 +40,6 @@ APPROVE, REJECT = "approve", "reject"
 OPEN_QUESTIONS = 10
 #: Who answers when time is up.
 NOBODY = "nobody"
-
-#: From the fewest rights to the most.
-_RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 
 
 def proposal_graph(*, deadline_ms: int, on_expiry: str) -> Graph:
@@ -182,7 +180,7 @@ def _lesser(situation: Situation, other: Principal | None) -> Situation:
     person = situation.principal
     if person is None or other is None:
         return situation
-    role = min(person.role, other.role, key=_RANKS.index)
+    role = min(person.role, other.role, key=RANKS.index)
     return replace(situation, principal=replace(person, role=role))
 
 
@@ -213,6 +211,7 @@ def _saved(situation: Situation) -> dict[str, Any]:
         "conversation": situation.conversation.id,
         "execution": situation.execution.id,
         "message": situation.message_id,
+        "standing": standing_of(situation.execution),
         "taint": taint_text(situation.taint),
     }
 
@@ -226,7 +225,7 @@ def _situation(tx: Transaction, execution: Execution, limits: Limits, zone: str)
         return None
     return Situation(
         agent=agent,
-        principal=tx.principals.get(saved["principal"] or ""),
+        principal=limited(tx, tx.principals.get(saved["principal"] or ""), saved.get("standing", {})),
         taint=taint_of(saved["taint"]),
         address=Address.from_json(saved["address"]),
         conversation=conversation,

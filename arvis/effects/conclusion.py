@@ -17,6 +17,7 @@ from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.outgoing import files_of
 from arvis.agents.owners import tell_of_failed_run
 from arvis.agents.posting import post, unsilenced
+from arvis.agents.reach import acting
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
 from arvis.agents.workflow_runs import is_workflow
@@ -161,7 +162,7 @@ class Conclusion:
             return None
         return Situation(
             agent=agent,
-            principal=tx.principals.get(execution.principal_id or ""),
+            principal=acting(tx, execution),
             taint=taint,
             address=Address.from_json(execution.state["address"]),
             conversation=conversation,

@@ -11,9 +11,11 @@ from typing import Any
 
 from arvis.agents import occasions
 from arvis.agents.places import posted_by
-from arvis.agents.reminders import errand_of, reach_of
+from arvis.agents.reach import refusal
+from arvis.agents.reminders import errand_of
 from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, begin_keyed, entry_of, find, whole_version
+from arvis.agents.timetable import reach_of
+from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.errors import UsageError
@@ -87,6 +89,8 @@ def _ready(tx: Transaction, schedule: Schedule) -> tuple[Agent, Address] | str:
     person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None
     if person is not None and person.role is PrincipalRole.BLOCKED:
         return "The person whom it acts for is blocked."
+    if against := refusal(tx, agent, asker_for(tx, schedule.principal_id, schedule.address, reach_of(schedule))):
+        return f"The agent {agent.slug} is out of reach. {against}"
     return place if isinstance(place, str) else (agent, place)
 
 
@@ -111,12 +115,15 @@ def _walk(
     try:
         workflow = find(tx, schedule.graph or "")
         document = whole_version(tx, workflow).document
+        asker = asker_for(tx, schedule.principal_id, place, reach_of(schedule))
+        agent = agent_of(tx, document, asker, agent.id)
     except UsageError as gone:
-        occasions.end(tx, occurrence, OccurrenceStatus.FAILED, f"{gone.what} {gone.fix}".strip(), now)
+        told = " ".join(filter(None, [gone.what, gone.why, gone.fix]))
+        occasions.end(tx, occurrence, OccurrenceStatus.FAILED, told, now)
         return tx.occurrences.get(occurrence.id) or occurrence
     wanted = NewWorkflowRun(
         workflow=workflow,
-        agent=agent_of(tx, document, agent.id),
+        agent=agent,
         address=place,
         source=schedule.source,
         input=schedule.prompt or None,

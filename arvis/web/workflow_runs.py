@@ -250,11 +250,11 @@ def _begin(
     request: str | None,
 ) -> Execution:
     workflow = workflow_runs.find(tx, name)
-    whole = workflow_runs.whole_version(tx, workflow, version)
+    whole, place = workflow_runs.whole_version(tx, workflow, version), workflow_runs.place_of(workflow)
     wanted = workflow_runs.NewWorkflowRun(
         workflow=workflow,
-        agent=workflow_runs.agent_of(tx, whole.document),
-        address=workflow_runs.place_of(workflow),
+        agent=workflow_runs.agent_of(tx, whole.document, workflow_runs.asker_for(tx, by, place, {})),
+        address=place,
         source="api",
         input=given,
         principal_id=by,

@@ -46,7 +46,7 @@ def begin_again(
         kept = _before(drawing, old, entry)
     wanted = NewWorkflowRun(
         workflow=workflow,
-        agent=_agent(tx, old, version.document),
+        agent=_agent(tx, old, version.document, by),
         address=Address.from_json(old.state["address"]),
         source="api",
         input=part.get("input"),
@@ -89,6 +89,10 @@ def _before(drawing: Drawing, old: Execution, node: str) -> dict[str, Any]:
     return {OUTPUT + node_id: old.state[OUTPUT + node_id] for node_id in ids}
 
 
-def _agent(tx: Transaction, old: Execution, document: Mapping[str, Any]) -> Agent:
+def _agent(tx: Transaction, old: Execution, document: Mapping[str, Any], by: str | None) -> Agent:
+    """The same as before; whoever begins it again must be allowed to use it, which `begin` sees to."""
     known = tx.agents.get(str(old.state["agent"]))
-    return known if known is not None and known.active else workflow_runs.agent_of(tx, document)
+    if known is not None and known.active:
+        return known
+    asker = workflow_runs.asker_for(tx, by, Address.from_json(old.state["address"]), {})
+    return workflow_runs.agent_of(tx, document, asker)

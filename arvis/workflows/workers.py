@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arvis.agents.reach import Asker, may_reach, standing_of
+from arvis.agents.reach import asker_of, may_reach
 from arvis.agents.runs import GRAPH, RUN
 from arvis.agents.standing import narrowed
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address
 from arvis.ports.store import Transaction
 
 #: Graphs that work in their own manner where an agent has them.
@@ -29,7 +28,7 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
         raise ExecutionError(f"There is no agent {wanted or execution.state['agent']}", fix="choose another one")
     if not target.active:
         raise ExecutionError(f"The agent {target.slug} is not active", fix="let it go on, or choose another one")
-    if own is None or (target.id != own.id and not may_reach(tx, target, _asker(tx, execution, own))):
+    if own is None or (target.id != own.id and not may_reach(tx, target, asker_of(tx, execution, own))):
         raise ExecutionError(
             f"The agent {target.slug} is out of reach",
             why="whom this run works for may not reach it from here",
@@ -51,12 +50,3 @@ def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) ->
 def graph_of(agent: Agent, *, delegates: bool) -> str:
     """Who writes scripts does so here, too, unless it is to ask other agents, which no script does."""
     return agent.graph if agent.graph in _MANNERS and not delegates else GRAPH
-
-
-def _asker(tx: Transaction, execution: Execution, own: Agent) -> Asker:
-    return Asker(
-        principal=tx.principals.get(execution.principal_id or ""),
-        standing=standing_of(execution),
-        address=Address.from_json(execution.state["address"]),
-        agent=own,
-    )

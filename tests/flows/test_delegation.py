@@ -42,6 +42,7 @@ from tests.flows.effects_kit import (
     WEB,
     applied,
     furnish,
+    person,
     turn,
     wish,
 )
@@ -127,6 +128,8 @@ async def test_only_the_paired_reach_agents_with_risky_tools(store: Store, paire
     def script(tx: Transaction) -> EffectResult:
         furnish(tx)
         tx.agents.add(replace(CODER, id="agent-tester", slug="tester"), NOW)
+        if paired and (known := person(tx, MEMBER)) is not None:
+            tx.principals.pair(known.id, NOW)
         task = [wish(DELEGATE, subject="tester", text="Go.")]
         return applied(tx, task, agent=CODER, role=MEMBER, place=WEB, standing={"paired": paired})[0]
 

@@ -240,7 +240,8 @@ async def test_a_schedule_is_not_run_again_while_its_child_works(database: Datab
 async def waiting_run(worker: House) -> str:
     """A run that asks for a person's word; its id."""
     worker.provider.script += [asking(call(1, "rm", words="all")), "Gone."]
-    execution_id = await run(worker, Errand("Tidy up."))
+    ann = await worker.store.write(lambda tx: tx.principals.seen(PLATFORM, "ann", "Ann", None, 0).id)
+    execution_id = await run(worker, Errand("Tidy up."), principal_id=ann)
     await worker.until_sent(1)
     await worker.until_idle()
     return execution_id

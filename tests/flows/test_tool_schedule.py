@@ -41,8 +41,9 @@ BERLIN = agent_with(tools=("schedule", "look"), timezone="Europe/Berlin", allow_
 class Desk:
     """The tool over a real store, called for `ann` in a turn that she asked for."""
 
-    def __init__(self, house: House, folder: Path, rules: Rules) -> None:
+    def __init__(self, house: House, folder: Path, rules: Rules, people: tuple[str, str]) -> None:
         self.house = house
+        self.ann, self.bob = people
         self.changes: list[SchedulesChanged] = []
         house.bus.subscribe(SchedulesChanged, self.changes.append)
         services = ToolServices(
@@ -51,7 +52,7 @@ class Desk:
             reminders=ReminderDesk(store=house.store, bus=house.bus, clock=house.clock, rules=rules),
         )
         self.tool = create(services)
-        self.caller = Caller(BERLIN, "ann", "c", "turn", PLACE, "turn-1-1", folder, "Europe/Berlin")
+        self.caller = Caller(BERLIN, self.ann, "c", "turn", PLACE, "turn-1-1", folder, "Europe/Berlin")
         self.calls = 0
 
     async def call(self, action: str, *, by: dict[str, Any] | None = None, **arguments: Any) -> str:
@@ -66,15 +67,17 @@ class Desk:
         return await self.house.store.read(lambda tx: tx.schedules.of_agent(BERLIN.id))
 
 
-def begin(tx: Transaction) -> None:
-    lifecycle.begin(tx, "turn", "agent", {}, lane="l", priority=5, principal_id="ann", now=0)
+def begin(tx: Transaction) -> tuple[str, str]:
+    ann, bob = (tx.principals.seen(PLATFORM, user, user, None, 0).id for user in ("ann", "bob"))
+    lifecycle.begin(tx, "turn", "agent", {}, lane="l", priority=5, principal_id=ann, now=0)
+    return ann, bob
 
 
 @pytest.fixture
 async def desk(database: Database, tmp_path: Path) -> AsyncIterator[Desk]:
     async with open_house(database, agents=[BERLIN]) as house:
-        await house.store.write(begin)
-        yield Desk(house, tmp_path, Rules(zone="UTC", reminders_per_person=3))
+        people = await house.store.write(begin)
+        yield Desk(house, tmp_path, Rules(zone="UTC", reminders_per_person=3), people)
 
 
 # -- made --------------------------------------------------------------------------------------------------
@@ -86,7 +89,7 @@ async def test_a_reminder_is_the_askers_in_the_place_where_they_talk(desk: Desk)
     (made,) = await desk.kept()
     assert said.startswith(f"Made: “tea” (id {made.id}); it comes ")
     assert "(Europe/Berlin)" in said
-    assert (made.kind, made.made_by, made.principal_id) == (ScheduleKind.CRON, MadeBy.TOOL, "ann")
+    assert (made.kind, made.made_by, made.principal_id) == (ScheduleKind.CRON, MadeBy.TOOL, desk.ann)
     assert made.address == PLACE
     assert made.next_run is not None
     assert abs(made.next_run - now - 600_000) < 2_000
@@ -120,7 +123,7 @@ async def test_nobody_has_more_than_their_quota(desk: Desk) -> None:
         await desk.create()
     with pytest.raises(ToolError, match="3 reminders already"):
         await desk.create()
-    await desk.create(by={"principal_id": "bob"})
+    await desk.create(by={"principal_id": desk.bob})
     # They are not of the agent's own quota, nor take its names.
     ten = Rules(crons_per_agent=1)
     wanted = replace((await desk.kept())[0], made_by=MadeBy.API, agent_id=BERLIN.id, schedule="@daily")
@@ -134,7 +137,7 @@ async def test_what_is_over_counts_no_more_and_is_forgotten(desk: Desk) -> None:
         await desk.create()
 
     def come(tx: Transaction) -> None:
-        for each in tx.schedules.of_person("ann", 10):
+        for each in tx.schedules.of_person(desk.ann, 10):
             tx.schedules.update(replace(each, next_run=None, last_run=desk.house.clock.now()), 0)
 
     await desk.house.store.write(come)
@@ -165,12 +168,12 @@ async def test_without_a_person_or_a_place_there_are_none(desk: Desk) -> None:
 async def test_only_ones_own_are_listed_and_cancelled(desk: Desk) -> None:
     assert await desk.call("list") == "There are no reminders for this person."
     await desk.create(name="tea")
-    await desk.create("@daily", name="Walk", by={"principal_id": "bob"})
+    await desk.create("@daily", name="Walk", by={"principal_id": desk.bob})
     assert "tea" in (told := await desk.call("list"))
     assert "Walk" not in told
     with pytest.raises(ToolError, match="no reminder 'walk'"):
         await desk.call("cancel", name="walk")
-    assert "Cancelled: “Walk”" in await desk.call("cancel", name="walk", by={"principal_id": "bob"})
+    assert "Cancelled: “Walk”" in await desk.call("cancel", name="walk", by={"principal_id": desk.bob})
     (left,) = await desk.kept()
     await desk.create(name="tea")
     with pytest.raises(ToolError, match="Several"):
@@ -187,7 +190,7 @@ async def test_whose_reminder_an_operator_rewrites_acts_for_the_operator(desk: D
     store = desk.house.store
     await store.write(timetable.change_schedule, made.id, {"enabled": False}, Rules(), 0, by="boss")
     off = (await desk.kept())[0]
-    assert (off.principal_id, off.made_by) == ("ann", MadeBy.TOOL)  # switching lends no rights
+    assert (off.principal_id, off.made_by) == (desk.ann, MadeBy.TOOL)  # switching lends no rights
     await store.write(timetable.change_schedule, made.id, {"prompt": "Mine."}, Rules(), 0, by="boss")
     taken = (await desk.kept())[0]
     assert (taken.principal_id, taken.made_by, taken.memo) == ("boss", MadeBy.API, {})
@@ -235,7 +238,7 @@ async def test_from_a_tainted_talk_a_reminder_is_a_note_and_no_command(desk: Des
 
 async def test_what_began_by_itself_makes_none(desk: Desk) -> None:  # L1
     await desk.house.queue.stop(0)
-    started = await desk.house.store.write(begin_runs, desk.house.clock.now())
+    started = await desk.house.store.write(begin_runs, desk.ann, desk.house.clock.now())
     for execution_id in [*started, "gone"]:
         with pytest.raises(ToolError, match="began by itself"):
             await desk.create(by={"execution_id": execution_id})
@@ -243,11 +246,11 @@ async def test_what_began_by_itself_makes_none(desk: Desk) -> None:  # L1
     assert await desk.kept() == []
 
 
-def begin_runs(tx: Transaction, now: int) -> list[str]:
+def begin_runs(tx: Transaction, ann: str, now: int) -> list[str]:
     """One of a schedule, one of a web hook, and one that the first has called."""
     errand, started = Errand("x"), []
     for source in ("schedule:s1", "webhook:w1"):
-        new = NewRun(BERLIN, errand, PLACE, "ann", source)
+        new = NewRun(BERLIN, errand, PLACE, ann, source)
         begun = begin_run(tx, new, kind=JobKind.CRON, lane=source, priority=10, now=now)
         assert begun is not None
         started.append(begun)

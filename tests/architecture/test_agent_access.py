@@ -1,0 +1,98 @@
+"""Every beginning of an agent's work asks whether this agent may be used: a new one that forgets to ask fails here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.tree import ROOT, parse
+
+PACKAGE = ROOT / "arvis"
+
+#: The calls that let an agent work: they begin an execution, or make the state with which a child begins.
+BEGINNINGS = frozenset(
+    {"lifecycle.begin", "begin_turn", "turns.begin_turn", "begin_agent_turn", "child_state", "called_state"}
+)
+#: The calls that decide; a function that holds one of the beginnings holds one of these, too,
+DECISIONS = frozenset({"check_use", "refusal", "may_reach", "agent_of", "agent_for"})
+#: or stands here with the place that has decided before it.
+DECIDED_BEFORE = {
+    "inbox/accepting.py accept": "the router chose the agent, with `permit`",
+    "agents/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
+    "agents/reasking.py ask_anew": "the agent that was asked, for the person who was let through to it",
+    "agents/runs.py begin_run": "judges by itself",
+    "agents/workflow_ends.py _report": "results go back to the agent that began the run",
+    "agents/workflow_runs.py called_state": "`workflows/calling.py target` chose the agent, with `worker`",
+    "agents/resetting.py begin_reset": "a conversation of the agent that writes its own notes",
+    "agents/compacting_rows.py enqueue": "a conversation of the agent that sums it up",
+    "agents/planning/desk.py call_agent": "the agent that plans, and no other one",
+    "agents/heartbeat.py _begin": "the agent of the heartbeat, and no other one",
+    "agents/dispatching.py choose": "the agent that was asked, and no other one",
+    "agents/converse.py _state_of_child": "`converse_rules.Company` offers whom `may_reach` lets through",
+    "agents/subagents.py _state_of_child": "`workflows/delegating.py` chose the agent, with `worker`",
+    "workflows/nodes/agent.py _call": "`_team` chose the agent, with `worker`",
+    "workflows/visiting.py ask_model": "`worker` chose the agent",
+    "workflows/calling.py child_of": "`target` chose the agent, with `worker`",
+    "workflows/calling.py transfer": "`target` chose the agent, with `worker`",
+    "effects/delegation.py _begin": "`effects/lineage.py judge_delegation` let it through",
+    "effects/approvals.py _put": "asks a person; what follows is judged again when they have answered",
+}
+
+
+def name_of(call: ast.Call) -> str:
+    return ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
+
+
+def functions(file: Path) -> Iterator[tuple[str, set[str]]]:
+    """The name of each function and what it calls, but for those of functions within it."""
+    for node in ast.walk(parse(file)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, {name_of(each) for each in ast.walk(node) if isinstance(each, ast.Call)}
+
+
+def beginnings() -> dict[str, set[str]]:
+    found = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for name, calls in functions(file):
+            if calls & BEGINNINGS:
+                found[f"{file.relative_to(PACKAGE)} {name}"] = calls
+    return found
+
+
+@pytest.mark.parametrize("place", sorted(beginnings()))
+def test_whatever_lets_an_agent_work_decides_whether_it_may(place: str) -> None:
+    decides = bool(beginnings()[place] & DECISIONS)
+    assert decides or place in DECIDED_BEFORE, (
+        f"{place} lets an agent work without `check_use`, `refusal` or `may_reach` of arvis/agents/reach.py"
+    )
+
+
+def test_the_list_names_nothing_that_is_gone() -> None:
+    assert set(DECIDED_BEFORE) <= set(beginnings())
+
+
+def test_runs_are_judged_where_they_begin() -> None:
+    """So that no caller can forget it."""
+    for place in ("agents/runs.py begin_run", "agents/workflow_runs.py begin_keyed"):
+        assert "check_use" in beginnings()[place]
+
+
+def test_the_decision_is_made_in_one_place() -> None:
+    """Lists of people (`allow_users`) are read where it is decided who may, and nowhere else."""
+    readers = {
+        str(file.relative_to(PACKAGE))
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(parse(file))
+        if isinstance(node, ast.Attribute) and node.attr == "allow_users" and isinstance(node.ctx, ast.Load)
+    }
+    assert readers <= {
+        "agents/reach.py",  # the decision
+        "routing.py",  # the same for messages of a talk
+        "runner/budget.py",  # whoever is listed is no stranger to the budget
+        "domain/agent_rules.py",  # its form
+        "store/agents.py", "web/agent_shapes.py",  # kept and shown
+        "agents/briefing.py",  # of whom an agent is told
+    }  # fmt: skip
