@@ -32,7 +32,7 @@ from arvis.graph.engine import Engine
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.runner import RunFailed
+from arvis.runner import RunFailed, Unserved
 
 #: Seconds of waiting after which the user is told (reliability.md, decisions).
 PATIENCE = 20
@@ -150,9 +150,11 @@ def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
             return GiveUp(budget_reason(budget), f"{failure.what}; {failure.fix}")
         case BudgetBusy():
             return NotBefore(BUSY_SECONDS, BUSY)
+        case Unserved():
+            return GiveUp("no_model", failure.what)
     error = failure.error
     if error.kind is ProviderErrorKind.RATE_LIMIT:
-        return NotBefore(max(error.retry_after or 0, LIMIT_SECONDS), "rate_limit")
+        return NotBefore(LIMIT_SECONDS if error.retry_after is None else error.retry_after, "rate_limit")
     if error.kind in PERMANENT:
         return GiveUp(error.kind, error.what)
     return TryAgain(error.what)

@@ -22,6 +22,7 @@ _FAILURES = {
     ProviderErrorKind.TOO_LONG: "this conversation is too long for the model.",
     ProviderErrorKind.REFUSED: "the model declined to answer it.",
     ProviderErrorKind.BAD_REQUEST: "the model did not understand the request. The owner has to look at it.",
+    "no_model": "no account serves the model that this agent is set to. The owner has to look at it.",
     "broken": "this agent is not set up correctly. The owner has to look at it.",
     "poison": "it made the program fail several times. The owner has to look at it.",
     "attempts": "the model did not answer after several attempts. Please try again later.",

@@ -65,6 +65,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         prices=_prices(config),
         counting=ModelCounting(windows=config.windows),
         sees=lambda provider, model: sees(provider, model, config.vision),
+        first_byte=config.model.first_byte_seconds,
     )
     purse = Purse(store=base.store, limits=partial(_spending_limits, base), clock=base.clock)
     graphs = GraphParts(

@@ -86,12 +86,13 @@ class Queue(Section):
 
 
 class Model(Section):
-    """Time limits of one model call in seconds: the whole call, and the silence between two pieces. `fast` is the model
-    that sums up and extracts (None: the agent's own)."""
+    """Time limits of one model call in seconds: the whole call, the silence between two pieces, and the silence before the
+    first byte while another account could answer. `fast` is the model that sums up and extracts (None: the agent's own)."""
 
     fast: Name | None = None
     timeout_seconds: Positive = 600
     idle_seconds: Positive = 120
+    first_byte_seconds: Positive = 20
 
 
 class Channel(Section):

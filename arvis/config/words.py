@@ -46,6 +46,7 @@ WORDS: Mapping[str, str] = {
     "model.fast": "`provider/model` that sums up long conversations; null: the agent's own",
     "model.timeout_seconds": "one whole call, in seconds",
     "model.idle_seconds": "the silence between two pieces of a stream",
+    "model.first_byte_seconds": "the silence before the first byte while another account could answer",
     "scheduler.poll_seconds": "how often it is looked at least, should clocks be set or notices get lost",
     "scheduler.timezone": "whose days and months budgets count; and of schedules that name none",
     "speech.engine": "hears voice messages: none, openai-whisper, faster-whisper, openai-api or command",

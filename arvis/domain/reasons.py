@@ -37,6 +37,7 @@ _FAILED: Mapping[str, str] = {
     "too_long": "the conversation is too long for the model",
     "refused": "the model declined to answer",
     "bad_request": "the model did not understand the request",
+    "no_model": "no account serves the model that the agent is set to",
     "poison": "the process died each time this was worked on",
     "attempts": "the model did not answer after several attempts",
     "budget_turn": "the budget of one turn is used up",

@@ -37,7 +37,8 @@ class RunRequest:
     as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
     `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
     a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
-    vendor may have in its cache, and must not be asked for."""
+    vendor may have in its cache, and must not be asked for. `begin_within`: seconds until the first byte of a streamed
+    answer (None: no other bound than the provider's own)."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -50,6 +51,7 @@ class RunRequest:
     conversation: str = ""
     changing: str = ""
     now: str = ""
+    begin_within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,15 @@ class Account:
     models: tuple[str, ...] = ()
 
 
+#: The kind of a `Rest` that a circuit breaker made; the other kinds are those of provider errors.
+CIRCUIT = "circuit"
+
+
 @dataclass(frozen=True, slots=True)
 class Rest:
     """An account that is not to be asked for a model until a time, because it refused for a reason of `kind` the last
-    `refusals` times (0: it answered since). `at` is when this was found out; times in ms."""
+    `refusals` times (0: it answered since). `at` is when this was found out; times in ms. The kind `CIRCUIT` means that
+    it failed several times or did not answer at all; at `until` one request may try it again."""
 
     account: str
     model: str

@@ -42,7 +42,9 @@ class AnthropicProvider:
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
         document = document_of(request, request.model or account.model)
-        async with self._exchange.post(account, document, stream=stream, max_bytes=request.max_bytes) as answered:
+        async with self._exchange.post(
+            account, document, stream=stream, max_bytes=request.max_bytes, begin_within=request.begin_within
+        ) as answered:
             if stream and "json" not in answered.content_type:
                 await _read_stream(answered, answer, reply)
             else:

@@ -185,7 +185,7 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 
 def _refined(error: object, plain: ProviderError) -> ProviderError:
     """What the vendor's own words say beyond the status."""
-    return ProviderError(_kind(error, plain), plain.what, retry_after=plain.retry_after)
+    return plain.refined(_kind(error, plain))
 
 
 def _kind(error: object, plain: ProviderError) -> ProviderErrorKind:

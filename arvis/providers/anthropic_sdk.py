@@ -22,7 +22,7 @@ from arvis.ports.clock import Clock
 from arvis.ports.http import HttpError
 from arvis.providers import failures
 from arvis.providers.anthropic_prompt import BASE_URL
-from arvis.providers.exchange import MAX_DOCUMENT, Answered, FailureReader, parse, sendable_key
+from arvis.providers.exchange import MAX_DOCUMENT, Answered, Beginning, FailureReader, parse, sendable_key
 
 _SUCCESS = range(200, 300)
 _MAX_FAILURE = 65_536
@@ -74,28 +74,36 @@ class SdkExchange:
 
     @contextlib.asynccontextmanager
     async def post(
-        self, account: Account, document: Mapping[str, Any], *, stream: bool, max_bytes: int
+        self,
+        account: Account,
+        document: Mapping[str, Any],
+        *,
+        stream: bool,
+        max_bytes: int,
+        begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form."""
+        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form; `begin_within` the
+        seconds until the first byte of a stream."""
+        begun = Beginning(begin_within if stream else None)
         base = _base(account)
         silence = self._timeouts.silence if stream else self._timeouts.total
         most = MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0)
         try:
-            async with asyncio.timeout(self._timeouts.total):
+            async with asyncio.timeout(self._timeouts.total), begun:
                 with _Faults(base):
                     async with self._client(account, base) as client:
                         create = client.messages.with_streaming_response.create
                         async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
                             body = SdkResponse(response, base=base, most=most)
-                            yield Answered(body, account)
+                            yield Answered(body, account, begun)
                             await body.drain()
         except _Failed as error:
             raise self._failure(account, error.status, error.headers, _read(error.body, account), self._clock) from None
         except HttpError as error:
-            raise failures.from_transport(account, error) from None
+            raise failures.from_transport(account, error, silent=not begun.seen) from None
         except TimeoutError:
             late = HttpError(f"{_host(base)} took too long to answer", timeout=True)
-            raise failures.from_transport(account, late) from None
+            raise failures.from_transport(account, late, silent=not begun.seen) from None
 
     @contextlib.asynccontextmanager
     async def _client(self, account: Account, base: str) -> AsyncIterator[anthropic.AsyncAnthropic]:

@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import TracebackType
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
@@ -68,22 +69,29 @@ class Exchange:
         document: Mapping[str, Any],
         stream: bool,
         max_bytes: int,
+        begin_within: float | None = None,
     ) -> AsyncIterator[Answered]:
-        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form."""
+        """The answer, once it has begun well. `max_bytes` bounds the reply's text, not its wire form; `begin_within` the
+        seconds until the first byte of a stream."""
+        begun = Beginning(begin_within if stream else None)
         try:
-            async with self._http.post(
-                url,
-                headers=headers,
-                json=document,
-                timeout=self._timeouts.total,
-                idle_timeout=self._timeouts.silence if stream else self._timeouts.total,
-                max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0),
-            ) as response:
+            async with (
+                begun,
+                self._http.post(
+                    url,
+                    headers=headers,
+                    json=document,
+                    timeout=self._timeouts.total,
+                    idle_timeout=self._timeouts.silence if stream else self._timeouts.total,
+                    max_bytes=MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0),
+                ) as response,
+            ):
                 if response.status not in _SUCCESS:
+                    begun.note()
                     raise await self._failed(response, account)
-                yield Answered(response, account)
+                yield Answered(response, account, begun)
         except HttpError as error:
-            raise failures.from_transport(account, error) from None
+            raise failures.from_transport(account, error, silent=not begun.seen) from None
 
     async def _failed(self, response: HttpResponse, account: Account) -> ProviderError:
         try:
@@ -93,12 +101,39 @@ class Exchange:
         return self._failure(account, response.status, response.headers, document, self._clock)
 
 
+class Beginning:
+    """Waits `seconds` for the first byte of an answer (None: as long as for any other) and knows whether it has come.
+    Leaving it raises `HttpError` when the time has passed."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._scope = asyncio.timeout(seconds)
+        self.seen = False
+
+    def note(self) -> None:
+        """The first byte is there."""
+        if not self.seen:
+            self.seen = True
+            self._scope.reschedule(None)
+
+    async def __aenter__(self) -> None:
+        await self._scope.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._scope.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise HttpError("the server accepted the request and sent no answer", timeout=True) from None
+
+
 class Answered:
     """An answer with a good status. Read it once, in one of the three ways."""
 
-    def __init__(self, response: HttpResponse, account: Account) -> None:
+    def __init__(self, response: HttpResponse, account: Account, begun: Beginning | None = None) -> None:
         self._response = response
         self._account = account
+        self._begun = begun or Beginning(None)
 
     @property
     def content_type(self) -> str:
@@ -140,10 +175,13 @@ class Answered:
         """The same bytes; a large chunk of tiny events is not taken apart in one go."""
         try:
             async for chunk in self._response.chunks():
+                self._begun.note()
                 for start in range(0, len(chunk), _SLICE):
                     yield chunk[start : start + _SLICE]
                     await asyncio.sleep(0)
         except HttpError as error:
+            if error.timeout and not self._begun.seen:
+                raise  # a hang, of which nothing has arrived
             raise Broken(str(error)) from None
 
 

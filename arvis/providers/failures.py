@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC
-from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from urllib.parse import quote
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpError
+from arvis.providers.waits import wait_in
 
 _ERROR_STATUSES = range(400, 600)
 _SERVER_FAULTS = range(500, 600)
@@ -31,6 +31,9 @@ _BY_STATUS: Mapping[int, ProviderErrorKind] = {
     429: ProviderErrorKind.RATE_LIMIT,
     504: ProviderErrorKind.TIMEOUT,
 }
+
+#: There is no such model or address at this account's server; another one may have it.
+_ELSEWHERE = frozenset({404, 405, 410})
 
 #: Codes and types of the error object that say more than the status.
 _BY_CODE: Mapping[str, ProviderErrorKind] = {
@@ -61,9 +64,6 @@ _LONGEST_TEXT = 300
 _SHORTEST_KEY = 4
 _SHORTEST_REAL_KEY = 16
 
-#: A wait that no vendor means; a larger one would park a message for ever. In seconds.
-_LONGEST_WAIT = 86_400.0
-
 
 def from_answer(
     account: Account, status: int, headers: Mapping[str, str], document: object, clock: Clock
@@ -75,7 +75,8 @@ def from_answer(
     return ProviderError(
         kind,
         redact(f"the account {account.name} was answered with HTTP {status}: {text}", account),
-        retry_after=retry_after(headers, clock),
+        retry_after=wait_in(headers, clock, limited=status == HTTPStatus.TOO_MANY_REQUESTS),
+        elsewhere=status in _ELSEWHERE,
     )
 
 
@@ -90,10 +91,12 @@ def from_error_object(account: Account, error: object) -> ProviderError:
     return ProviderError(_kind(error, fallback), redact(f"the account {account.name} reported: {text}", account))
 
 
-def from_transport(account: Account, error: HttpError) -> ProviderError:
-    """The connection failed or was cut: a timeout, or a fault of the server that may pass."""
+def from_transport(account: Account, error: HttpError, *, silent: bool = False) -> ProviderError:
+    """The connection failed or was cut: a timeout, or a fault of the server that may pass. `silent`: no byte of an answer
+    had come."""
     kind = ProviderErrorKind.TIMEOUT if error.timeout else ProviderErrorKind.OVERLOADED
-    return ProviderError(kind, redact(f"the account {account.name}: {error}", account))
+    text = redact(f"the account {account.name}: {error}", account)
+    return ProviderError(kind, text, silent=silent and error.timeout)
 
 
 def unreadable(account: Account, why: str) -> ProviderError:
@@ -132,28 +135,6 @@ def _forms(key: str) -> Iterator[str]:
     yield base64.b64encode(data).decode()
     yield base64.urlsafe_b64encode(data).decode().rstrip("=")
     yield data.hex()
-
-
-def retry_after(headers: Mapping[str, str], clock: Clock) -> float | None:
-    """The wait that the server asks for, in seconds, from its header in either form; None without a usable
-    one. A date is compared with the server's own clock if the answer shows it, for ours may be wrong."""
-    value = headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        at, base = _timestamp(value), _timestamp(headers.get("Date", ""))
-        if at is None:
-            return None
-        seconds = max(0.0, at - (base if base is not None else clock.now() / 1000))
-    return min(seconds, _LONGEST_WAIT) if seconds >= 0 else None  # NaN is not >= 0 either
-
-
-def _timestamp(value: str) -> float | None:
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _kind_of_status(status: int) -> ProviderErrorKind:

@@ -49,6 +49,7 @@ class GoogleProvider:
             document=_document(request),
             stream=stream,
             max_bytes=request.max_bytes,
+            begin_within=request.begin_within,
         ) as answered:
             if not stream:
                 answer.take(await answered.document())

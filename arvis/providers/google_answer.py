@@ -158,7 +158,7 @@ def _refined(error: object, plain: ProviderError) -> ProviderError:
     if not isinstance(error, Mapping):
         return plain
     wait = _retry_delay(error.get("details")) if plain.retry_after is None else plain.retry_after
-    return ProviderError(_kind(error, plain), plain.what, retry_after=wait)
+    return plain.refined(_kind(error, plain), retry_after=wait)
 
 
 def _kind(error: Mapping[str, object], plain: ProviderError) -> ProviderErrorKind:

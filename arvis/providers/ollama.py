@@ -56,7 +56,7 @@ class OllamaProvider:
         context = min(context_for(prompt_tokens(request) + request.max_tokens), most)
         document = _document(request, model, context, stream=stream)
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
-        async with self._post(account, "chat", document, stream=stream, max_bytes=request.max_bytes) as answered:
+        async with self._post(account, "chat", document, request if stream else None) as answered:
             if stream:
                 await _read_stream(answered.lines(), answer, reply)
             else:
@@ -67,7 +67,7 @@ class OllamaProvider:
         """What the model can hold, in tokens. Raises kind `too_long` when that is surely not the prompt."""
         key = (_base(account), model)
         if key not in self._contexts:
-            async with self._post(account, "show", {"model": model}, stream=False, max_bytes=0) as answered:
+            async with self._post(account, "show", {"model": model}) as answered:
                 self._contexts[key] = context_length(await answered.document())
         most, tokens = self._contexts[key], prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
         if tokens > most:
@@ -76,7 +76,7 @@ class OllamaProvider:
         return most
 
     def _post(
-        self, account: Account, method: str, document: Mapping[str, Any], *, stream: bool, max_bytes: int
+        self, account: Account, method: str, document: Mapping[str, Any], streamed: RunRequest | None = None
     ) -> AbstractAsyncContextManager[Answered]:
         headers = {"Authorization": f"Bearer {sendable_key(account)}"} if account.api_key else {}
         return self._exchange.post(
@@ -84,8 +84,9 @@ class OllamaProvider:
             f"{_base(account)}/api/{method}",
             headers=headers,
             document=document,
-            stream=stream,
-            max_bytes=max_bytes,
+            stream=streamed is not None,
+            max_bytes=streamed.max_bytes if streamed else 0,
+            begin_within=streamed.begin_within if streamed else None,
         )
 
 

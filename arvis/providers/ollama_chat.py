@@ -151,7 +151,7 @@ def failure(account: Account, status: int, headers: Mapping[str, str], document:
 def _refined(plain: ProviderError) -> ProviderError:
     if not _TOO_LONG.search(plain.what):
         return plain
-    return ProviderError(ProviderErrorKind.TOO_LONG, plain.what, retry_after=plain.retry_after)
+    return plain.refined(ProviderErrorKind.TOO_LONG)
 
 
 def _texts(turn: Turn) -> Iterator[str]:

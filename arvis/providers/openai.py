@@ -70,6 +70,7 @@ class ChatCompletionsProvider:
             document=self._document(request, account, stream=stream),
             stream=stream,
             max_bytes=request.max_bytes,
+            begin_within=request.begin_within,
         ) as answered:
             if _is_stream(answered.content_type, asked=stream):
                 await _read_stream(answered, answer)

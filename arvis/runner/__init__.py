@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arvis.runner.attempt import Run, RunFailed, Trail
+from arvis.runner.attempt import Run, RunFailed, Trail, Unserved
 from arvis.runner.choice import DEMO
 from arvis.runner.runner import Runner
 
-__all__ = ["DEMO", "Run", "RunFailed", "Runner", "Trail"]
+__all__ = ["DEMO", "Run", "RunFailed", "Runner", "Trail", "Unserved"]

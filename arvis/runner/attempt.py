@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from arvis.domain.errors import TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
+from arvis.domain.errors import PERMANENT, TRANSIENT, ArvisError, ProviderError, ProviderErrorKind
 from arvis.domain.measures import Measure
 from arvis.domain.runs import ModelCall, Rest, RunRequest, RunResult
 from arvis.runner.choice import Choice
 from arvis.runner.prices import prompt_tokens, text_tokens
-
-#: A vendor that asks for a longer wait (seconds) is not waited for inside the run: the queue tries later.
-LONGEST_WAIT = 20.0
+from arvis.runner.selection import Selection
 
 #: After these the vendor has worked, and sends an invoice for it.
 _WORKED = frozenset({ProviderErrorKind.EMPTY, ProviderErrorKind.TIMEOUT})
@@ -67,30 +66,50 @@ class Try:
 
 @dataclass(slots=True)
 class Attempt:
-    """What one run has seen. `errors` holds the last error of each choice, `end` is when the run must be over, `size` what
-    is asked."""
+    """What one run has seen. `errors` holds the last error of each choice, `tried` those that were asked in this round,
+    `round` counts the rounds before it, `end` is when the run must be over, `size` what is asked."""
 
     end: float
     trail: Trail
     size: Measure
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
+    tried: set[Choice] = field(default_factory=set)
+    round: int = 0
 
-    def passing(self) -> list[Choice]:
-        """Those to ask again, in order."""
-        return [choice for choice, error in self.errors.items() if passes(error)]
+    def left(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Those that may still be asked in this round."""
+        return [choice for choice in self.helpful(choices) if choice not in self.tried]
 
-    def verdict(self, now: int) -> ProviderError:
-        """What the job should act upon: an error that may pass before a limit, a limit before a prompt that is too long
-        for somebody, and that before a refusal. A limit lasts until the first account is back."""
+    def helpful(self, choices: Sequence[Choice]) -> list[Choice]:
+        """Those that did not refuse in a way that outlasts this run."""
+        return [choice for choice in choices if not self._hopeless(choice)]
+
+    def next_round(self) -> None:
+        self.tried.clear()
+        self.round += 1
+
+    def faulty(self) -> set[Choice]:
+        """Those that failed in this round in a way that may pass within seconds."""
+        return {choice for choice in self.tried if self.errors[choice].kind in TRANSIENT}
+
+    def verdict(self, selection: Selection, now: int) -> ProviderError:
+        """What the job should act upon. While an account comes back by itself, nothing else counts: the job waits for the
+        first one. Else an error that may pass counts before a prompt that is too long for somebody, and that before a
+        refusal."""
         errors = list(self.errors.values())
+        limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
+        if selection.pending or limits:
+            until = now if selection.until is None else max(now, selection.until)
+            what = limits[-1].what if limits else "every account rests: the vendors asked for a pause"
+            return ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
         if passing := [error for error in errors if error.kind in TRANSIENT]:
             return passing[-1]
-        limits = [error for error in errors if error.kind is ProviderErrorKind.RATE_LIMIT]
-        if not limits:
-            too_long = [error for error in errors if error.kind is ProviderErrorKind.TOO_LONG]
-            return (too_long or errors)[-1]
-        soonest = min(rest.until for rest in self.trail.rests if rest.kind == ProviderErrorKind.RATE_LIMIT)
-        return ProviderError(ProviderErrorKind.RATE_LIMIT, limits[-1].what, retry_after=(soonest - now) / 1000)
+        too_long = [error for error in errors if error.kind is ProviderErrorKind.TOO_LONG]
+        return (too_long or errors)[-1]
+
+    def _hopeless(self, choice: Choice) -> bool:
+        error = self.errors.get(choice)
+        return error is not None and error.kind in PERMANENT
 
 
 class RunFailed(ArvisError):
@@ -104,6 +123,9 @@ class RunFailed(ArvisError):
         self.rests = rests
 
 
-def passes(error: ProviderError) -> bool:
-    """Whether it is worth asking the same account again in this run."""
-    return error.kind in TRANSIENT and (error.retry_after or 0.0) <= LONGEST_WAIT
+class Unserved(RunFailed):
+    """No account serves the only model that the agent may be answered by. Nothing was asked."""
+
+    def __init__(self, model: str | None) -> None:
+        what = f"no account serves the model {model}, and the agent names no fallbacks"
+        super().__init__(ProviderError(ProviderErrorKind.BAD_REQUEST, what), ())

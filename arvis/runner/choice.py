@@ -1,9 +1,9 @@
-"""Which accounts may answer a request, in which order and with which model (behaviour.md 1.11)."""
+"""Which accounts may answer a request, and with which model (behaviour.md 1.11)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from arvis.domain.runs import Account
 
@@ -16,24 +16,40 @@ DEFAULT_PROVIDER = "anthropic"
 #: Their accounts serve only the model they name, for nobody knows what else runs there; others any of their vendor.
 _OWN_MODEL_ONLY = frozenset({"custom", "ollama", "claude_cli"})
 
+#: Their models cannot ask for tools, because the program between has no way to hand calls on.
+TOOLLESS = frozenset({"claude_cli"})
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An account and the name of the model to ask it for, without provider prefix."""
+    """An account and the name of the model to ask it for, without provider prefix. `wish` counts the models that the
+    agent would rather have."""
 
     account: Account
     model: str
+    wish: int = field(default=0, compare=False)
 
 
 def candidates(accounts: Sequence[Account], model: str | None, fallbacks: Sequence[str] = ()) -> tuple[Choice, ...]:
     """Everything that may be tried, each account and model once: the preferred model (written `provider/model`, the
     first slash splits, or a bare name) at the accounts that serve it, then each fallback at those that serve that one,
-    then every account with its own model. Accounts stand in the order of their priority."""
-    ranked = sorted(accounts, key=lambda account: account.priority) or [DEMO]
+    then every account with its own model. A model without fallbacks is the only one, so that there may be no candidate.
+    Accounts stand in the order of their priority."""
+    ranked = sorted(accounts, key=lambda account: account.priority)
+    if not ranked:
+        return _at_demo(model, fallbacks)
     wanted = [model, *fallbacks] if model is not None else list(fallbacks)
-    found = [choice for name in wanted for choice in _serving(ranked, name)]
-    own = [Choice(account, account.model) for account in ranked]
-    return tuple({(choice.account.name, choice.model): choice for choice in [*found, *own]}.values())
+    found = [replace(choice, wish=wish) for wish, name in enumerate(wanted) for choice in _serving(ranked, name)]
+    if model is None or fallbacks:
+        found += [Choice(account, account.model, len(wanted)) for account in ranked]
+    return tuple(dict.fromkeys(found))
+
+
+def _at_demo(model: str | None, fallbacks: Sequence[str]) -> tuple[Choice, ...]:
+    """Without any account the demo answers, under whatever name it is asked for."""
+    wanted = [model, *fallbacks] if model is not None else list(fallbacks)
+    named = [choice for name in wanted for choice in _serving([DEMO], name)]
+    return tuple(dict.fromkeys([*named, Choice(DEMO, DEMO.model)]))
 
 
 def _serving(ranked: Sequence[Account], model: str) -> Iterator[Choice]:

@@ -19,15 +19,24 @@ from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
-from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, passes
+from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, Unserved
 from arvis.runner.choice import DEMO, Choice, candidates
 from arvis.runner.counting import Counting, Counts, key_of, limit_in
 from arvis.runner.pictures import without_pictures
 from arvis.runner.prices import Prices, estimate_micros
 from arvis.runner.rests import Rests
+from arvis.runner.selection import Asked, Load, Selection, select
 
 #: Upper ends of the waits before the second, third and fourth try, in seconds.
 RETRY_DELAYS = (1.0, 4.0, 15.0)
+
+#: A longer wait (seconds) is not waited for inside the run: the queue tries later.
+LONGEST_WAIT = 20.0
+
+#: Seconds until the first byte of an answer while another account could give it.
+FIRST_BYTE = 20.0
+#: An account that comes back within this time (ms) is worth it.
+_SOON = 120_000
 
 OnText = Callable[[int, str], None]
 
@@ -50,7 +59,8 @@ class Runner:
     """Any number of runs may go on at once; they share what is known of the accounts. `accounts` gives those of this
     moment, `new_id` makes the ids of receipts, `random` gives a number from 0 up to 1 for the jitter; `deadline` bounds a
     run in seconds; without `prices` the built-in ones count, and without `counting` no request is too long. `sees` tells
-    of a provider's model whether it is shown pictures."""
+    of a provider's model whether it is shown pictures; `first_byte` bounds the silence of an account (seconds) while
+    another one could answer."""
 
     def __init__(
         self,
@@ -64,6 +74,7 @@ class Runner:
         prices: Prices | None = None,
         counting: Counting | None = None,
         sees: Callable[[str, str], bool] = _all_see,
+        first_byte: float = FIRST_BYTE,
     ) -> None:
         self._providers = providers
         # Asked once: of a Protocol the question costs more than all the rest of a call.
@@ -77,6 +88,8 @@ class Runner:
         self._rests = Rests()
         self._counts = Counts(counting)
         self._sees = sees
+        self._first_byte = first_byte
+        self._load = Load()
 
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what is stored of the accounts."""
@@ -113,34 +126,56 @@ class Runner:
         Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
         attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
-        asked = self._open(candidates(self._accounts(), model, fallbacks))
+        choices = candidates(self._accounts(), model, fallbacks)
+        if not choices:
+            raise Unserved(model)
         for delay in (*RETRY_DELAYS, None):
-            for choice in asked:
-                result = await self._try(choice, request, on_text, attempt)
-                if result is not None:
-                    return Run(result, tuple(trail.calls), tuple(trail.rests))
-            asked = attempt.passing()
-            wait = self._wait(attempt, delay)
-            if not asked or wait is None:
+            result = await self._ask_each(choices, request, on_text, attempt)
+            if result is not None:
+                return Run(result, tuple(trail.calls), tuple(trail.rests))
+            selection = self._select(attempt.helpful(choices), request)
+            wait = self._wait(attempt, selection, delay)
+            if wait is None:
                 break
             await self._clock.sleep(wait)
-        raise RunFailed(attempt.verdict(self._clock.now()), tuple(trail.calls), tuple(trail.rests))
+            attempt.next_round()
+        verdict = attempt.verdict(self._select(attempt.helpful(choices)), self._clock.now())
+        raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
+
+    async def _ask_each(
+        self, choices: Sequence[Choice], request: RunRequest, on_text: OnText, attempt: Attempt
+    ) -> RunResult | None:
+        """One round: ask those who can answer now, until one does. The choice is made anew before each call, because
+        others find out things meanwhile."""
+        while now := self._select(attempt.left(choices), request).now:
+            choice = now[0]
+            attempt.tried.add(choice)
+            within = self._begin_within(choice, choices, request, attempt)
+            result = await self._try(choice, replace(request, begin_within=within), on_text, attempt)
+            if result is not None:
+                return result
+        return None
+
+    def _begin_within(
+        self, choice: Choice, choices: Sequence[Choice], request: RunRequest, attempt: Attempt
+    ) -> float | None:
+        """Seconds until the first byte, where another account could answer instead; longer in each round, for a model
+        that is slow everywhere."""
+        selection = self._select(attempt.helpful(choices), request)
+        soon = self._clock.now() + _SOON
+        others = {*selection.now, *(each.choice for each in selection.later if each.certain and each.at <= soon)}
+        return self._first_byte * 2**attempt.round if others - {choice} else None
 
     def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
-        """Of the candidates; while all of them rest, the preferred one."""
-        choices = candidates(self._accounts(), model, fallbacks)
-        asked, _ = self._rests.order(choices, self._clock.now())
-        return (asked or choices)[0]
+        """Of the candidates; while none can be asked, the preferred one."""
+        choices = candidates(self._accounts(), model, fallbacks) or candidates(self._accounts(), None)
+        return (self._select(choices).now or choices)[0]
 
-    def _open(self, choices: Sequence[Choice]) -> list[Choice]:
-        """The choices to try, in order. Raises `RunFailed` when all rest."""
-        now = self._clock.now()
-        asked, until = self._rests.order(choices, now)
-        if until is not None:
-            what = "every account rests: the vendors asked for a pause"
-            error = ProviderError(ProviderErrorKind.RATE_LIMIT, what, retry_after=(until - now) / 1000)
-            raise RunFailed(error, ())
-        return asked
+    def _select(self, choices: Sequence[Choice], request: RunRequest | None = None) -> Selection:
+        rests, asked = self._rests, Asked()
+        if request is not None:
+            asked = Asked(tools=bool(request.tools and not request.tools_off), same=self._load.served(request))
+        return select(choices, rests.known, self._clock.now(), probed=rests.probed, load=self._load, asked=asked)
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
@@ -150,21 +185,26 @@ class Runner:
             attempt.errors[choice] = error
             return None
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
+        self._rests.asked(choice)
         try:
-            result = await self._call(tried, on_text)
+            with self._load.calling(choice):
+                result = await self._call(tried, on_text)
         except ProviderError as error:
             trail.calls.append(self._failed(tried, error))
             if (limit := limit_in(error)) is not None:
                 trail.limits.append((key_of(choice), limit))
-            if error.kind in HOPELESS:
+            if error.kind in HOPELESS and not error.elsewhere:
                 raise RunFailed(error, tuple(trail.calls), tuple(trail.rests)) from error
             attempt.errors[choice] = error
-            if not passes(error):
-                trail.rests.append(self._rests.refused(choice, error, self._clock.now(), asked=tried.at))
+            if (rest := self._rests.failed(choice, error, self._clock.now(), asked=tried.at)) is not None:
+                trail.rests.append(rest)
             return None
         except asyncio.CancelledError:
             trail.calls.append(self._failed(tried, None))
             raise
+        finally:
+            self._rests.ended(choice)
+        self._load.note(request, choice)
         trail.calls.append(self._receipt(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
@@ -206,13 +246,16 @@ class Runner:
             what = f"the account {account.name} cannot be used: {missing.what}"
             raise ProviderError(ProviderErrorKind.AUTH, what) from missing
 
-    def _wait(self, attempt: Attempt, delay: float | None) -> float | None:
-        """Seconds until the next round; None when there is none in this run."""
-        if delay is None:
+    def _wait(self, attempt: Attempt, selection: Selection, delay: float | None) -> float | None:
+        """Seconds until the next round; None when there is none in this run. A limit that ends earlier than the next try
+        of a faulty account is waited for here; without a faulty account the queue waits."""
+        faulty = attempt.faulty()
+        if delay is None or not faulty:
             return None
-        asked = max((error.retry_after or 0.0 for error in attempt.errors.values() if passes(error)), default=0.0)
-        wait = max(asked, delay * self._random())
-        return wait if self._clock.monotonic() + wait < attempt.end else None
+        now, jitter = self._clock.now(), delay * self._random()
+        back = {each.choice: (each.at - now) / 1000 for each in selection.later if each.certain}
+        wait = min([*(max(jitter, back.pop(choice, 0.0)) for choice in faulty), *back.values()])
+        return wait if wait <= LONGEST_WAIT and self._clock.monotonic() + wait < attempt.end else None
 
     def _failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
         """The receipt of a try without an answer; without an error it was cancelled. What was refused at the door costs

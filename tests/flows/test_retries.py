@@ -97,7 +97,7 @@ async def test_a_word_on_the_way_is_no_part_of_the_conversation(house: House) ->
 # -- limits ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("asked_for", "rest"), [(None, 60), (5.0, 60), (600.0, 600)])
+@pytest.mark.parametrize(("asked_for", "rest"), [(None, 60), (25.0, 25), (600.0, 600)])
 async def test_a_limit_is_a_rest_that_counts_no_attempt(house: House, asked_for: float | None, rest: int) -> None:
     house.provider.script += failing(ProviderErrorKind.RATE_LIMIT, retry_after=asked_for)
     message = (await house.say("Hello")).message_id

@@ -113,7 +113,7 @@ async def test_passing_failures_are_tried_three_more_times(kind: ProviderErrorKi
 
 async def test_after_the_fourth_failure_the_run_has_failed() -> None:
     clock = SteppedClock()
-    errors = [error(KINDS.TIMEOUT), *[error(KINDS.OVERLOADED)] * 2, error(KINDS.TIMEOUT, retry_after=9)]
+    errors = [error(KINDS.TIMEOUT), *[error(KINDS.OVERLOADED)] * 2, error(KINDS.TIMEOUT)]
     with pytest.raises(RunFailed) as caught:
         await run(runner(Scripted(errors), clock=clock))
     assert caught.value.error is errors[-1]

@@ -26,11 +26,9 @@ TRIAL = Account(name="trial", provider="demo", model="demo", priority=5)
         ([GPT], "openai/", "gpt", "gpt-4o-mini"),
         # a bare name is Anthropic's
         ([GPT, CLAUDE], "claude-opus-4-5", "claude", "claude-opus-4-5"),
-        # without that vendor: an account with this very model, else any account with its own model
+        # without that vendor: an account with this very model
         ([CLAUDE, GPT, ROUTER], "meta-llama/llama-4", "router", "meta-llama/llama-4"),
         ([ROUTER, GPT], "gpt-4o-mini", "gpt", "gpt-4o-mini"),
-        ([ROUTER, GPT], "claude-opus-4-5", "gpt", "gpt-4o-mini"),
-        ([GPT], "google/gemini-2.0-flash", "gpt", "gpt-4o-mini"),
         # the demo: alone, or by name
         ([], None, "demo", "demo"),
         ([], "openai/gpt-4.1", "demo", "demo"),
@@ -51,6 +49,13 @@ def test_accounts_of_one_priority_keep_their_order() -> None:
     second = Account(name="second", provider="openai", model="b")
     assert candidates([first, second], None)[0].account is first
     assert candidates([second, first], "openai/x")[0].account is second
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-5", "google/gemini-2.0-flash", "openai/"])
+def test_a_model_without_fallbacks_is_not_replaced_by_another(model: str) -> None:
+    assert all(choice.model == "gpt-4o-mini" for choice in candidates([GPT, ROUTER], "openai/gpt-4o-mini"))
+    assert candidates([ROUTER], model) == ()
+    assert candidates([ROUTER], model, ["openai/gpt-4.1"])[0].account is ROUTER
 
 
 def names(accounts: list[Account], model: str | None, *fallbacks: str) -> list[tuple[str, str]]:
@@ -77,8 +82,9 @@ def test_each_account_and_model_once() -> None:
 
 def test_an_account_of_ones_own_server_is_asked_for_its_own_model_only() -> None:
     local = Account(name="local", provider="custom", model="llama", base_url="http://127.0.0.1/v1", priority=1)
-    assert names([local, GPT], "custom/qwen") == [("local", "llama"), ("gpt", "gpt-4o-mini")]
-    assert names([GPT, local], "custom/llama") == [("local", "llama"), ("gpt", "gpt-4o-mini")]
+    assert names([local, GPT], "custom/qwen") == []
+    assert names([local, GPT], "custom/qwen", "gpt-4.1") == [("local", "llama"), ("gpt", "gpt-4o-mini")]
+    assert names([GPT, local], "custom/llama") == [("local", "llama")]
 
 
 def test_a_list_of_models_is_what_an_account_serves() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from arvis.domain.errors import ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, Turn
+from arvis.domain.runs import Account, CallTimeouts, RunRequest, Turn
 from arvis.domain.tools import ToolSpec
 from arvis.net.client import open_http_client
 from arvis.providers.ollama import OllamaProvider, create
@@ -103,6 +103,6 @@ class Scene(HttpScene):
 
 
 @asynccontextmanager
-async def open_scene() -> AsyncIterator[Scene]:
+async def open_scene(timeouts: CallTimeouts | None = None) -> AsyncIterator[Scene]:
     async with model_server("/api/{method}") as server, open_http_client() as http:
-        yield Scene(server, create("ollama", provider_services(http, SteppedClock())))
+        yield Scene(server, create("ollama", provider_services(http, SteppedClock(), timeouts=timeouts)))

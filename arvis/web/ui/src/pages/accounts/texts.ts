@@ -48,6 +48,7 @@ export const texts = words({
       overloaded: "the vendor had too much to do",
       timeout: "no answer in time",
       bad_request: "the request was not understood",
+      circuit: "it failed several times, or did not answer at all; it is tried again from time to time",
       too_long: "the conversation was too long",
       refused: "the model declined",
       empty: "an empty answer",

@@ -1,0 +1,104 @@
+"""Several accounts behind one turn, through the whole flow: who answers, what is waited for, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from arvis.domain.errors import ProviderError, ProviderErrorKind
+from arvis.domain.messages import MessageStatus
+from arvis.domain.runs import CIRCUIT, Account, RunRequest, RunResult
+from arvis.store.opening import Database
+from tests.flows.house import House, Models, agent_with, open_house, steps_of
+
+KINDS = ProviderErrorKind
+#: In ms: between the decision and its commit.
+A_SECOND = 1000
+ACCOUNTS = [
+    Account(name="one", provider="scripted", model="m", priority=1),
+    Account(name="two", provider="scripted", model="m", priority=2),
+    Account(name="three", provider="missing", model="m", priority=3),
+]
+
+
+class ByName:
+    """A provider whose accounts answer with their name unless an error is said for them."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.errors: dict[str, ProviderError] = {}
+        self.asked: list[str] = []
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        self.asked.append(account.name)
+        if (error := self.errors.get(account.name)) is not None:
+            raise error
+        return RunResult(account.name, request.model or "?", account.provider, account.name)
+
+
+class Missing:
+    """A provider whose program is not installed."""
+
+    name = "missing"
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        raise ProviderError(KINDS.AUTH, "the program is not installed")
+
+
+@asynccontextmanager
+async def open_town(
+    database: Database, *, again: bool = False, **changes: object
+) -> AsyncIterator[tuple[House, ByName]]:
+    provider = ByName()
+    models = Models({"scripted": provider, "missing": Missing()}, ACCOUNTS)
+    async with open_house(database, agents=[] if again else [agent_with(**changes)], models=models) as house:
+        yield house, provider
+
+
+def limited(seconds: float) -> ProviderError:
+    return ProviderError(KINDS.RATE_LIMIT, "slow down", retry_after=seconds)
+
+
+async def test_a_message_waits_for_the_first_account_that_comes_back(database: Database) -> None:
+    async with open_town(database) as (house, provider):
+        provider.errors |= {"one": limited(120), "two": limited(300)}
+        message = (await house.say("Hello")).message_id
+        timeline = await house.until_noted(message, "snoozed")
+        assert timeline.job is not None
+        snoozed = next(step for step in timeline.steps if step.step == "snoozed")
+        assert timeline.job.run_at - snoozed.at == pytest.approx(120_000, abs=A_SECOND)
+        provider.errors.clear()
+        await house.pass_time(120)
+        answered = await house.until_status(message, MessageStatus.ANSWERED)
+        assert answered.reply == "one"
+
+
+async def test_a_circuit_is_kept_for_the_next_start_and_for_other_processes(database: Database) -> None:
+    async with open_town(database) as (house, provider):
+        provider.errors["one"] = ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
+        assert (await house.ask("Hello")).reply == "two"
+        [kept] = await house.store.read(lambda tx: tx.rests.all())
+        assert (kept.account, kept.kind) == ("one", CIRCUIT)
+    async with open_town(database, again=True) as (house, provider):
+        assert (await house.ask("Again")).reply == "two"
+        assert provider.asked == ["two"]
+
+
+async def test_a_pinned_model_that_no_account_serves_is_told(database: Database) -> None:
+    async with open_town(database, model="elsewhere/large") as (house, provider):
+        message = (await house.say("Hello")).message_id
+        timeline = await house.until_status(message, MessageStatus.FAILED)
+        assert timeline.reason == "no_model"
+        assert "no account serves the model" in (timeline.reply or "")
+        assert provider.asked == []
+        assert "model_call" not in steps_of(timeline)
+
+
+async def test_a_pinned_model_is_not_answered_by_another(database: Database) -> None:
+    async with open_town(database, model="missing/m") as (house, provider):
+        message = (await house.say("Hello")).message_id
+        assert (await house.until_status(message, MessageStatus.FAILED)).reason == "auth"
+        assert provider.asked == []
