@@ -17,6 +17,7 @@ from arvis.domain.ids import first_id_at
 from arvis.domain.money import day_of
 from arvis.memory import decay
 from arvis.ports.clock import Clock
+from arvis.ports.completions import KEPT_MS as COMPLETIONS_KEPT_MS
 from arvis.ports.idempotency import KEPT_MS
 from arvis.ports.store import Store, Transaction
 from arvis.process.leases import Holding
@@ -103,6 +104,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
         tx.observed.prune(now - OBSERVED_MS, SLICE),
         tx.webhooks.prune_calls(now - KNOWN_CALLS_MS, SLICE),
         tx.idempotency.prune(now - KEPT_MS, SLICE),
+        tx.completions.prune(now - COMPLETIONS_KEPT_MS, SLICE),
         tx.occurrences.prune(history_before, SLICE),
     )
     return gone[0] == SLICE or gone[1] == SLICE // 5 or max(gone[2:]) >= SLICE

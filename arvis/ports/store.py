@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.compactions import Calibrations, Compactions
+from arvis.ports.completions import CompletionRequests
 from arvis.ports.idempotency import IdempotencyKeys
 from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.logins import ApiKeys, Logins, Users
@@ -149,6 +150,8 @@ class Transaction(Protocol):
     def idempotency(self) -> IdempotencyKeys: ...
     @property
     def workflows(self) -> Workflows: ...
+    @property
+    def completions(self) -> CompletionRequests: ...
     @property
     def workflow_runs(self) -> WorkflowRuns: ...
 

@@ -9,6 +9,7 @@ from arvis.store.audit import SqlAudit, SqlDelegations
 from arvis.store.bots import SqlBots
 from arvis.store.calibrations import SqlCalibrations
 from arvis.store.compactions import SqlCompactions
+from arvis.store.completions import SqlCompletionRequests
 from arvis.store.events import SqlEvents, SqlIncomingRows, SqlObserved
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.idempotency import SqlIdempotencyKeys
@@ -85,6 +86,10 @@ class SqlTransaction:
         self.idempotency = SqlIdempotencyKeys(session)
         self.workflows = SqlWorkflows(session)
         self.workflow_runs = SqlWorkflowRuns(session)
+
+    @property
+    def completions(self) -> SqlCompletionRequests:
+        return SqlCompletionRequests(self._session)
 
     def new_id(self) -> str:
         return self._session.new_id()

@@ -1,4 +1,4 @@
-"""`/v1`: Arvis as OpenAI's clients know a server. A model is an agent, `user` names a conversation.
+"""`/v1`: Arvis as OpenAI's clients know a server. A model is an agent.
 
 A request becomes a message by the same door as every other (docs/24-openai-compatible.md). Once it is accepted it is
 answered, also where the client is gone; the answer then stands in the conversation.
@@ -6,6 +6,7 @@ answered, also where the client is gone; the answer then stands in the conversat
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -15,21 +16,22 @@ from typing import Any
 from starlette.responses import Response
 
 from arvis.domain.agents import Agent
-from arvis.domain.errors import NotFound
+from arvis.domain.errors import ArvisError, NotFound
 from arvis.domain.messages import Address, PrincipalRole
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
-from arvis.web.bodies import BodyLimit, Fields, read_json, unusable
+from arvis.web.bodies import BodyLimit, Fields, read_json
 from arvis.web.completions_forms import COMPLETION, ERROR, MESSAGE_HEADER, MODEL, MODELS, REQUEST, refusal
 from arvis.web.completions_history import taint_of_told
 from arvis.web.completions_request import Asked, asked_of
 from arvis.web.completions_stream import Chunks, EventStream, Overheard
-from arvis.web.completions_waiting import Answering
-from arvis.web.drafts import Draft, Intake
-from arvis.web.endpoints import IDEMPOTENCY_KEY, Call, Endpoint, ErrorForm, answer
+from arvis.web.completions_talk import Placed, place, wanted_of
+from arvis.web.completions_waiting import Answering, Ticket
+from arvis.web.drafts import Draft, Intake, Sent
+from arvis.web.endpoints import Call, Endpoint, ErrorForm, answer
 from arvis.web.errors import Failure
 from arvis.web.gate import Gate
 from arvis.web.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
@@ -68,7 +70,9 @@ class Rooms:
 class CompletionRoutes:
     def __init__(self, *, around: Rooms) -> None:
         self._around = around
-        self._answering = Answering(insights=around.insights, clock=around.clock, patience=around.patience)
+        self._answering = Answering(
+            store=around.store, insights=around.insights, clock=around.clock, patience=around.patience
+        )
         limit = around.intake.body_limit
         self._limit = BodyLimit(size=limit.size, marks=limit.marks + _MARKS)
         self._seats = Seats(most=_MOST, most_of_one=_MOST_OF_ONE)
@@ -122,38 +126,51 @@ class CompletionRoutes:
     async def _complete(self, call: Call) -> Response:
         asked = asked_of(await read_json(call.request, self._limit))
         agent = await self._agent(call.identity, asked.model)
-        address = _address(call.identity, agent, asked.conversation)
-        draft = await self._draft(call, asked, address)
+        wanted = await asyncio.to_thread(
+            wanted_of, asked, call.request, user_id=call.identity.user_id, agent=agent.slug
+        )
         with ExitStack() as held:
             held.enter_context(self._seats.taken(call.identity.user_id))
+            placed = await self._around.store.write(place, wanted, self._around.clock.now())
+            address = _address(agent, placed.request.thread)
             heard = Overheard(address=address)
             if asked.stream:
                 held.enter_context(heard.listening(self._around.bus))
-            sent = await self._around.intake.send(draft, address, self._around.gate.sender(call.identity))
+            sent = await self._send(call, asked, placed, address)
             watch = held.enter_context(self._around.board.watch(sent.message_id, call.identity))
+            ticket = Ticket(placed.request.id, sent.message_id)
             headers = {MESSAGE_HEADER: sent.message_id}
             if asked.stream:
                 heard.attend(sent.message_id, watch)
                 created = self._around.clock.now() // 1000
                 chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
-                events = self._answering.events(sent.message_id, chunks, watch, heard)
+                events = self._answering.events(ticket, chunks, watch, heard)
                 return EventStream(events, held=held.pop_all(), headers=headers)
             left = call.request.is_disconnected
-            found = await self._answering.whole(sent.message_id, asked.model, watch, left)
+            found = await self._answering.whole(ticket, asked.model, watch, left)
         return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
 
-    async def _draft(self, call: Call, asked: Asked, address: Address) -> Draft:
+    async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
+        """What is refused leaves no trace: the next request goes on as if it had never been asked."""
+        sender = self._around.gate.sender(call.identity)
+        try:
+            draft = await self._draft(asked, placed, owner=sender.role is PrincipalRole.OWNER)
+            return await self._around.intake.send(draft, address, sender)
+        except ArvisError:
+            await self._around.store.write(_drop, placed.request.id)
+            raise
+
+    async def _draft(self, asked: Asked, placed: Placed, *, owner: bool) -> Draft:
         """The message as the inbox takes it; the files are those of the question."""
-        fresh = bool(asked.before) and not await self._around.store.read(_known, address)
+        telling = asked.before if placed.fresh else asked.system if placed.instructed else ()
         most = min(self._around.message_bytes, _MOST_BEFORE + len(asked.question.text.encode()))
         fields: Mapping[str, Any] = {
-            "content": asked.content(most, fresh=fresh),
-            "id": _key_of(call),
+            "content": asked.content(telling, most),
+            "id": placed.request.id,
             "attachments": list(asked.question.files),
         }
         draft = await self._around.intake.draft(Fields(fields))
-        owner = self._around.gate.sender(call.identity).role is PrincipalRole.OWNER
-        return replace(draft, taint=taint_of_told(asked.before, owner=owner)) if fresh else draft
+        return replace(draft, taint=taint_of_told(telling, owner=owner))
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
         sender = self._around.gate.sender(identity)
@@ -173,22 +190,13 @@ class CompletionRoutes:
         return found
 
 
-def _address(identity: Identity, agent: Agent, conversation: str | None) -> Address:
-    """A conversation of the key's own, apart from what its holder writes on the page, and from other `user`s."""
-    own = f"v1/{identity.user_id}"
-    thread = own if conversation is None else f"{own}/{conversation}"
+def _address(agent: Agent, thread: str) -> Address:
+    """A conversation of the key's own, apart from what its holder writes on the page."""
     return Address(PLATFORM, PLATFORM, f"{AGENT_CHANNEL}{agent.slug}", thread=thread)
 
 
-def _known(tx: Transaction, address: Address) -> bool:
-    return bool(tx.conversations.in_place(address))
-
-
-def _key_of(call: Call) -> str | None:
-    key = call.request.headers.get(IDEMPOTENCY_KEY)
-    if key is not None and not (0 < len(key) <= LABEL["maxLength"] and key.isprintable()):
-        raise unusable("Idempotency-Key", "must be 1 to 200 printable characters")
-    return key
+def _drop(tx: Transaction, request_id: str) -> None:
+    tx.completions.drop(request_id)
 
 
 def _model_view(agent: Agent) -> Mapping[str, Any]:

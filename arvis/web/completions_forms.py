@@ -83,6 +83,8 @@ _TYPES = {
 }
 _FIRST_OF_THE_SERVER = 500
 _UNPROCESSABLE = 422
+#: Codes of 422 that are no slip in a field: the same key with another request (RFC draft on `Idempotency-Key`).
+_KEPT = frozenset({"key_reused"})
 
 
 def error_of(failure: Failure) -> dict[str, Any]:
@@ -101,7 +103,7 @@ def error_of(failure: Failure) -> dict[str, Any]:
 
 def refusal(failure: Failure, message_id: str | None = None) -> Response:
     """`message_id` is set once the message is accepted."""
-    status = 400 if failure.status == _UNPROCESSABLE else failure.status
+    status = 400 if failure.status == _UNPROCESSABLE and failure.code not in _KEPT else failure.status
     headers = dict(failure.to_response().headers) if failure.status in {401, 429, 503} else {}
     kept = {name: value for name, value in headers.items() if name in {"www-authenticate", "retry-after"}}
     accepted = {} if message_id is None else {MESSAGE_HEADER: message_id, **_NO_RETRY}

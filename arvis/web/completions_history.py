@@ -25,11 +25,13 @@ NOW = "[What is asked now]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message of the request: its text, and the files of its parts as fields of the inbox."""
+    """A message of the request: its text, the files of its parts as fields of the inbox, and as JSON what else it says: whose it is,
+    and calls of tools that the client has made."""
 
     role: str
     text: str
     files: tuple[Mapping[str, str], ...] = ()
+    more: str = ""
 
 
 def told(before: Sequence[Said], most_bytes: int) -> str:
@@ -69,4 +71,5 @@ def _own(said: Said, owner: bool) -> bool:
 
 def _block(said: Said) -> str:
     # All that any reader takes for the end of a line counts as one.
-    return "\n".join([f"[{said.role}]", *(f"> {line}" for line in said.text.splitlines() or [""])])
+    text = "\n".join(part for part in (said.text, said.more) if part)
+    return "\n".join([f"[{said.role}]", *(f"> {line}" for line in text.splitlines() or [""])])

@@ -6,18 +6,21 @@ What would change the meaning of an answer and cannot be had here is refused by 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.web.bodies import Fields, unusable
-from arvis.web.completions_history import BEFORE, NOW, Said, told
+from arvis.web.completions_history import BEFORE, NOW, SYSTEM_ROLES, Said, told
 
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER = "user"
+#: Fields of a message beside its content that are part of what was said.
+_TOLD = ("name", "tool_calls", "function_call", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +34,23 @@ class Asked:
     stream: bool
     usage: bool
 
-    def content(self, most_bytes: int, *, fresh: bool) -> str:
-        """The text for the inbox. Only where the conversation is `fresh`, what was said before stands in front of it:
-        as much of the newest as `most_bytes` leave room for."""
+    @property
+    def system(self) -> tuple[Said, ...]:
+        return tuple(each for each in self.before if each.role in SYSTEM_ROLES)
+
+    @property
+    def talk(self) -> tuple[Said, ...]:
+        """What was said before, without the texts that instruct."""
+        return tuple(each for each in self.before if each.role not in SYSTEM_ROLES)
+
+    def content(self, telling: Sequence[Said], most_bytes: int) -> str:
+        """The text for the inbox: in front of the question stands what is told, as much of the newest as `most_bytes` leave
+        room for."""
         question = self.question.text
-        if not fresh or not self.before:
+        if not telling:
             return question
         left = most_bytes - len(question.encode()) - len(BEFORE) - len(NOW) - 100
-        return "\n".join([BEFORE, told(self.before, left), "", NOW, question])
+        return "\n".join([BEFORE, told(telling, left), "", NOW, question])
 
 
 def asked_of(fields: Fields) -> Asked:
@@ -82,13 +94,19 @@ def _said(message: Fields, index: int) -> Said:
     role = message.text("role")
     if role not in _ROLES:
         raise unusable(f"messages[{index}].role", f"must be one of {', '.join(sorted(_ROLES))}")
-    content = message.raw("content")
+    content, more = message.raw("content"), _more(message)
     if content is None or isinstance(content, str):
-        return Said(role, content or "")
+        return Said(role, content or "", more=more)
     where = f"messages[{index}].content"
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise unusable(where, "must be a text or a list of parts")
-    return _of_parts(role, [Fields(part) for part in content], where)
+    return replace(_of_parts(role, [Fields(part) for part in content], where), more=more)
+
+
+def _more(message: Fields) -> str:
+    """As JSON, in an order of its own. Clients send many fields of an answer back that are empty or say nothing."""
+    found = {name: value for name in _TOLD if (value := message.raw(name))}
+    return json.dumps(found, ensure_ascii=False, sort_keys=True) if found else ""
 
 
 def _of_parts(role: str, parts: Sequence[Fields], where: str) -> Said:

@@ -32,6 +32,12 @@ class Continuing:
 
     def __init__(self) -> None:
         self._sent = ""
+        self._pieces: list[str] = []
+
+    @property
+    def whole(self) -> str:
+        """All that was sent."""
+        return "".join(self._pieces)
 
     def more(self, text: str) -> str:
         """The next piece, when the answer reads so far."""
@@ -47,9 +53,9 @@ class Continuing:
 
     def _go_to(self, text: str) -> str:
         before, self._sent = self._sent, text
-        if text.startswith(before):
-            return text[len(before) :]
-        return f"{_BREAK}{text}" if text else ""
+        piece = text[len(before) :] if text.startswith(before) else f"{_BREAK}{text}" if text else ""
+        self._pieces.append(piece)
+        return piece
 
 
 class Overheard:

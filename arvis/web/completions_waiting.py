@@ -14,8 +14,10 @@ from arvis.domain.messages import MessageStatus
 from arvis.domain.reasons import in_words
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
+from arvis.ports.store import Store, Transaction
 from arvis.web.completions_forms import completion, error_of, usage_of
 from arvis.web.completions_stream import KEEP_ALIVE, Chunks, Continuing, Overheard, event
+from arvis.web.completions_talk import answer_mark
 from arvis.web.errors import Failure, attempt
 from arvis.web.patience import Patience
 from arvis.web.statuses import RESTING, Watch
@@ -31,30 +33,45 @@ class Ended:
     timeline: MessageTimeline
 
 
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The request's row, and the message that it became."""
+
+    request_id: str
+    message_id: str
+
+
 class Answering:
-    def __init__(self, *, insights: Insights, clock: Clock, patience: Patience) -> None:
+    def __init__(self, *, store: Store, insights: Insights, clock: Clock, patience: Patience) -> None:
+        self._store = store
         self._insights = insights
         self._clock = clock
         self._patience = patience
 
     async def whole(
-        self, message_id: str, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
+        self, ticket: Ticket, model: str, watch: Watch, left: Callable[[], Awaitable[bool]]
     ) -> dict[str, object] | Failure:
-        """The completion, as soon as the message rests. `left` says whether the client is gone."""
+        """The completion, as soon as the message rests. `left` says whether the client is gone: who asks the same again waits for
+        the same answer."""
+        message_id = ticket.message_id
         end = self._clock.monotonic() + self._patience.completion
         while not await self._rests(message_id):
             remaining = end - self._clock.monotonic()
             if watch.closed:
                 return watch.failure
             if remaining <= 0 or await left():
+                await self._store.write(_left, ticket.request_id, self._clock.now())
                 return _too_late(message_id)
             await watch.changed(min(remaining, self._patience.look))
-        ended = await self._end(message_id)
-        return ended if isinstance(ended, Failure) else completion(ended.timeline, model, ended.text)
+        ended = await self._end(ticket)
+        if isinstance(ended, Failure):
+            return ended
+        await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
+        return completion(ended.timeline, model, ended.text)
 
-    async def events(self, message_id: str, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
+    async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
         """The whole stream, whatever happens: what goes wrong is its last event."""
-        told = Continuing()
+        told, message_id = Continuing(), ticket.message_id
         yield chunks.begin()
         looked, spoke = None, self._clock.monotonic()
         while True:
@@ -77,20 +94,23 @@ class Answering:
             elif self._clock.monotonic() - spoke >= self._patience.keepalive:
                 spoke = self._clock.monotonic()
                 yield KEEP_ALIVE
-        ended = await attempt(self._end(message_id))
+        ended = await attempt(self._end(ticket))
         if isinstance(ended, Failure):
             yield event(error_of(ended))
             return
         if piece := told.last(ended.text):
             yield chunks.piece(piece)
+        # Before the client can go on with it.
+        await attempt(self._store.write(_answered, ticket.request_id, answer_mark(told.whole)))
         yield chunks.end(usage_of(ended.timeline))
 
     async def _rests(self, message_id: str) -> bool:
         found = await self._insights.status(message_id)
         return found is None or found[0] in RESTING
 
-    async def _end(self, message_id: str) -> Ended | Failure:
-        timeline = await self._insights.message(message_id)
+    async def _end(self, ticket: Ticket) -> Ended | Failure:
+        """How it ended. What failed has said nothing: the next request goes on as if it had never been asked."""
+        timeline = await self._insights.message(ticket.message_id)
         if timeline is None:
             raise NotFound("The message is gone.", fix="Send it again.")
         match timeline.status:
@@ -98,6 +118,7 @@ class Answering:
                 return Ended((timeline.reply or "").strip(), timeline)
             case MessageStatus.WAITING:
                 return Ended(await self._question(timeline), timeline)
+        await self._store.write(_dropped, ticket.request_id)
         return _failed(timeline)
 
     async def _question(self, timeline: MessageTimeline) -> str:
@@ -133,3 +154,18 @@ def _too_late(message_id: str) -> Failure:
         f"The answer to message {message_id} takes longer than this request may.",
         f"It is still being worked on: GET /api/messages/{message_id}/wait brings it.",
     )
+
+
+# -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _answered(tx: Transaction, request_id: str, answer: str) -> None:
+    tx.completions.answered(request_id, answer)
+
+
+def _left(tx: Transaction, request_id: str, now: int) -> None:
+    tx.completions.left(request_id, now)
+
+
+def _dropped(tx: Transaction, request_id: str) -> None:
+    tx.completions.drop(request_id)

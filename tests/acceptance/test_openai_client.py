@@ -88,15 +88,30 @@ def test_agents_are_listed_and_a_wrong_key_is_not_let_in(client: openai.OpenAI, 
 
 def test_users_are_conversations_of_their_own(client: openai.OpenAI, daemon: Daemon) -> None:
     for name in ("ann", "bob", "ann"):
-        client.chat.completions.create(
-            model="helper", user=name, messages=[user("Hi"), user(f"demo: say Hello {name}")]
-        )
+        client.chat.completions.create(model="helper", user=name, messages=[user(f"demo: say Hello {name}")])
     ann, bob = conversation(daemon, "v1/owner/ann"), conversation(daemon, "v1/owner/bob")
     assert [message["content"] for message in ann if message["role"] == "assistant"] == ["Hello ann", "Hello ann"]
     assert [message["content"] for message in bob if message["role"] == "assistant"] == ["Hello bob"]
-    asked = [message["content"] for message in ann if message["role"] == "user"]
-    assert "[user]\n> Hi" in asked[1]
-    assert asked[0] == "demo: say Hello ann"
+
+
+def test_a_chat_goes_on_with_the_librarys_own_history(client: openai.OpenAI, daemon: Daemon) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, user("demo: say First")]
+    first = client.chat.completions.with_raw_response.create(model="helper", messages=messages)
+    # As people write it: the answer's own object goes back as it is.
+    messages += [first.parse().choices[0].message, user("demo: say Second")]
+    second = client.chat.completions.with_raw_response.create(model="helper", messages=messages)
+    jobs = [timeline(daemon, each.headers["x-arvis-message-id"])["job"]["lane"] for each in (first, second)]
+    assert jobs[0] == jobs[1]
+
+
+def test_what_the_library_sends_again_after_a_timeout_is_one_message(daemon: Daemon) -> None:
+    slow = "demo: sleep 1.5\ndemo: say Once"
+    with openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=daemon.api_key, timeout=0.7, max_retries=5) as hasty:
+        answer = hasty.chat.completions.create(model="helper", messages=[user(slow)])
+    assert answer.choices[0].message.content == "Once"
+    headers = {"Authorization": f"Bearer {daemon.api_key}"}
+    found = httpx2.get(f"{daemon.url}/api/messages?q=sleep%201.5", headers=headers, timeout=PATIENCE).json()
+    assert len(found["items"]) == 1
 
 
 def test_a_picture_of_the_request_is_a_file_of_the_message(client: openai.OpenAI, daemon: Daemon) -> None:

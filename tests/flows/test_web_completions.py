@@ -14,10 +14,9 @@ import pytest
 from arvis.domain.events import Delta
 from arvis.domain.messages import MessageStatus
 from arvis.domain.taint import CLEAN, Label
-from arvis.ports.store import Transaction
 from arvis.web.completions_stream import Continuing
 from arvis.web.patience import Patience
-from tests.flows.web_script import HELPER, web_address
+from tests.flows.web_script import web_address
 from tests.flows.web_server import AGENT_KEY, CHAT_KEY, OWNER_KEY, VIEWER_KEY, Answer, Site, eventually, running_site
 
 CHAT = "/v1/chat/completions"
@@ -93,15 +92,6 @@ async def test_a_request_is_a_message_and_the_reply_its_completion(site: Site) -
     assert (found["model"], found["object"], found["id"]) == ("helper", "chat.completion", "chatcmpl-m1")
 
 
-async def test_conversations_are_those_of_the_key_and_apart(site: Site) -> None:
-    for body in (asked(), asked(user="a"), asked(user="b"), asked(user="a")):
-        await answered(site, body, key=CHAT_KEY)
-    await answered(site, asked(), key=OWNER_KEY)
-    threads = [message.address.thread for message in site.inbox.received]
-    assert len(set(threads)) == 4
-    assert threads[1] == threads[3]
-
-
 async def test_the_same_key_of_a_request_asks_once(site: Site) -> None:
     headers = {"Idempotency-Key": "once"}
     first = await answered(site, asked(), headers=headers)
@@ -119,21 +109,16 @@ async def test_what_was_said_before_goes_along_into_a_new_conversation_only(site
         "[What is asked now]\nand now?"
     )
     assert site.inbox.received[0].taint == {Label.AGENTS}
-    address = site.inbox.received[0].address
-    await site.store.write(_open, address)
-    await answered(site, asked("and then?", *before, user="new"))
-    assert (site.inbox.received[1].content, site.inbox.received[1].taint) == ("and then?", CLEAN)
+    goes_on = (*before, {"role": "user", "content": "and now?"}, {"role": "assistant", "content": "Good day."})
+    await answered(site, asked("and then?", *goes_on, user="new"))
+    first, second = site.inbox.received
+    assert (second.content, second.taint, second.address) == ("and then?", CLEAN, first.address)
 
 
 async def test_only_an_owners_system_text_counts_as_the_askers_own(site: Site) -> None:
     for key in (OWNER_KEY, AGENT_KEY):
         await answered(site, asked("now", {"role": "system", "content": "Be brief."}), key=key)
     assert [message.taint for message in site.inbox.received] == [CLEAN, {Label.PEOPLE}]
-
-
-def _open(tx: Transaction, address: Any) -> None:
-    tx.agents.add(HELPER, 0)
-    tx.conversations.open(HELPER.id, address, 1, direct=True)
 
 
 async def test_pictures_of_the_request_are_attachments(site: Site) -> None:

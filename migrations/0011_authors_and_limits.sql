@@ -1,0 +1,35 @@
+-- Authors of what can start work, what people have used of their limits, and the conversations of programs that speak OpenAI's API.
+
+-- Requests of /v1. The client tells the whole conversation each time; by these rows a request finds the conversation that it goes on
+-- with, and the message that it asks for a second time. All hashes are over the key, the agent and the name of the conversation as
+-- well (`scope`): `request_hash` of everything asked, `talk_hash` of what was said up to and with the question, without system texts,
+-- whose hash is `system_hash`; `answer_hash` of what was sent (NULL: nothing yet). `position` counts the requests of a `thread`.
+-- `left_at`: when the client went away without an answer.
+CREATE TABLE completion_requests (
+    id TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    request_hash TEXT NOT NULL,
+    talk_hash TEXT NOT NULL,
+    system_hash TEXT NOT NULL,
+    answer_hash TEXT,
+    request_key TEXT,
+    thread TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    left_at INTEGER,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX completion_requests_key ON completion_requests (scope, request_key) WHERE request_key IS NOT NULL;
+CREATE INDEX completion_requests_request ON completion_requests (scope, request_hash, created_at, id);
+CREATE INDEX completion_requests_talk ON completion_requests (scope, talk_hash, created_at, id);
+CREATE INDEX completion_requests_thread ON completion_requests (scope, thread, position);
+CREATE INDEX completion_requests_age ON completion_requests (created_at);
+
+-- What each person has used of a limit: `used` since the window began (ms); `told_at`: when they were last told that it is used up.
+CREATE TABLE allowances (
+    principal_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    told_at INTEGER,
+    PRIMARY KEY (principal_id, kind)
+) STRICT, WITHOUT ROWID;
