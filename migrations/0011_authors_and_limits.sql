@@ -33,3 +33,9 @@ CREATE TABLE allowances (
     told_at INTEGER,
     PRIMARY KEY (principal_id, kind)
 ) STRICT, WITHOUT ROWID;
+-- Authors of what starts work, limits of people, and questions that messages show.
+
+-- The question (a wait) that a notice shows in a chat: a reply to that notice is about this question.
+ALTER TABLE messages ADD COLUMN wait_id TEXT;
+CREATE INDEX messages_wait ON messages (wait_id) WHERE wait_id IS NOT NULL;
+CREATE INDEX messages_questions ON messages (platform, connector, channel, id) WHERE wait_id IS NOT NULL;

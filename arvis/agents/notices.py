@@ -69,11 +69,17 @@ def archived(agent: str) -> str:
     return f"{agent} is not there any more. Please ask somebody else."
 
 
-def question(prompt: str, wait_id: str, choices: Sequence[str], who: str = "An owner") -> str:
-    """Said where a turn waits for people; `who` may answer."""
+def question(
+    prompt: str, choices: Sequence[str], who: str = "An owner", *, command: str | None = None, again: bool = False
+) -> str:
+    """Said where a turn waits for people; `who` may answer, `command` does it on the command line (None: the reader is on a
+    page). `again`: it was said before."""
     words = " or ".join(f"“{choice}”" for choice in choices)
-    how = f"{who} can answer {words}" if words else f"{who} can answer"
-    return f"{prompt}\n\nThis waits for an answer. {how}: `arvis waits answer {wait_id}`"
+    ways = ["press a button", "write it here"] if words else ["write it here"]
+    ways = [*ways, f"run `{command}`"] if command is not None else ways
+    state = "This still waits for an answer." if again else "This waits for an answer."
+    how = f"{who} can answer{f' {words}' if words else ''}: {', '.join(ways[:-1])} or {ways[-1]}."
+    return f"{prompt}\n\n{state} {how}"
 
 
 def failed(reason: str) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from arvis.agents import notices
 from arvis.agents.answers import named_approvers
 from arvis.agents.asking import LONGEST_QUESTION, beginning
+from arvis.agents.places import WEB
 from arvis.agents.runs import is_run, message_of
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
@@ -42,7 +43,7 @@ _MOST_BUTTONS = 25
 _LONGEST_LABEL = 75
 #: The file that holds a question which is too long for a chat, and where else it is read.
 _QUESTION_FILE = "question.md"
-_WHOLE = "The whole text is in the file {file}; `arvis waits show {wait}` prints it. An answer counts for all of it."
+_WHOLE = "The whole text is in the file {file}{command}. An answer counts for all of it."
 
 
 def tell(tx: Transaction, execution: Execution, text: str, now: int) -> None:
@@ -132,14 +133,24 @@ def show_questions(tx: Transaction, execution: Execution, *, like: StoredMessage
             progress(tx, execution, wait.prompt, now)
             continue
         if wait.kind is WaitKind.USER:
-            notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now)
+            notice(tx, like=like, text=wait.prompt, priority=execution.priority, now=now, wait_id=wait.id)
             continue
-        whole = _WHOLE.format(file=_QUESTION_FILE, wait=wait.id)
-        text = notices.question(beginning(wait.prompt, whole), wait.id, wait.choices, _who(execution, wait))
-        priority, buttons = execution.priority, _buttons(wait)
-        notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=_whole_of(wait))
+        show_question(tx, execution, wait, like=like, now=now)
     shown = [*known, *(wait.id for wait in open_)]
     tx.executions.save(replace(execution, state={**execution.state, "shown": sorted(shown)}))
+
+
+def show_question(
+    tx: Transaction, execution: Execution, wait: Wait, *, like: StoredMessage, now: int, again: bool = False
+) -> None:
+    """Show one open question with its buttons in the place of this message; `again`: it was shown there before."""
+    on_page = like.address.platform == WEB
+    command = None if on_page else f"arvis waits answer {wait.id}"
+    prints = "" if on_page else f"; `arvis waits show {wait.id}` prints it"
+    prompt = beginning(wait.prompt, _WHOLE.format(file=_QUESTION_FILE, command=prints))
+    text = notices.question(prompt, wait.choices, _who(execution, wait), command=command, again=again)
+    priority, buttons, files = execution.priority, _buttons(wait), _whole_of(wait)
+    notice(tx, like=like, text=text, priority=priority, now=now, buttons=buttons, files=files, wait_id=wait.id)
 
 
 def _who(execution: Execution, wait: Wait) -> str:
@@ -185,9 +196,10 @@ def notice(
     answers: Sequence[str] = (),
     buttons: Sequence[Button] = (),
     files: Sequence[OutgoingFile] = (),
+    wait_id: str | None = None,
 ) -> StoredMessage:
     """A word of the daemon in the place of this message (or of a run), behind it: no part of the history. It is the end only
-    of the messages that it `answers`."""
+    of the messages that it `answers`; `wait_id` is the question that it shows."""
     said = replace(
         like,
         id=tx.new_id(),
@@ -202,6 +214,7 @@ def notice(
         reply_to=None if like.id == like.execution_id else like.id,
         attachments=(),
         taint=CLEAN,
+        wait_id=wait_id,
     )
     tx.messages.add(said)
     agent = tx.agents.get(said.agent_id or "")

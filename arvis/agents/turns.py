@@ -12,6 +12,7 @@ from typing import Any
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
+from arvis.agents.open_questions import repeat_questions
 from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
 from arvis.agents.runs import is_run
@@ -294,6 +295,8 @@ def end_turn(
     if ending.content or files:
         answers = [message.id for message in asked]
         deliver(tx, reply, agent=agent, answers=answers, priority=execution.priority, now=now, files=files)
+    if ending.status is MessageStatus.ANSWERED:
+        repeat_questions(tx, execution, reply, now)
     _compact_if_due(tx, execution, reply, agent, now)
     return asked
 

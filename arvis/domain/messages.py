@@ -148,7 +148,8 @@ class IncomingMessage:
     `respond`, and what is not for it may be observed, the newest `observe` of a place. `platform_ref` is the platform's own
     id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
     says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said; `taint`
-    says what else than the sender's own words the content holds."""
+    says what else than the sender's own words the content holds. `in_reply_to` is the platform's id of the message that this
+    one directly replies to."""
 
     address: Address
     event_id: str
@@ -167,6 +168,7 @@ class IncomingMessage:
     position: FeedPosition | None = None
     forwarded: bool = False
     taint: Taint = CLEAN
+    in_reply_to: str | None = None
 
 
 class Role(StrEnum):
@@ -210,7 +212,8 @@ class StoredMessage:
     """A row of the conversation. `turn` is the order in which turns ended (None while one is open): history
     is read by it, so that a message that waits never stands before the reply it will see. `position`
     orders the messages of one turn, `route` is the rule that chose the agent; `taint` says what a reply was written
-    from, `source` what had it written where nobody asked (`schedule:ID`, `webhook:ID`). Times in ms."""
+    from, `source` what had it written where nobody asked (`schedule:ID`, `webhook:ID`), `wait_id` the question that a notice
+    shows. Times in ms."""
 
     id: str
     conversation_id: str | None
@@ -234,6 +237,7 @@ class StoredMessage:
     platform_ref: str | None = None
     album: str | None = None
     source: str = ""
+    wait_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from arvis.agents import saying
 from arvis.agents.asking import change_question, verdict_of
+from arvis.agents.open_questions import proposals_lane
 from arvis.agents.reach import RANKS, limited, standing_of
 from arvis.agents.runs import is_run, message_of
 from arvis.domain.agents import Agent
@@ -74,7 +75,7 @@ def begin(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -
         "proposal": proposal.to_json(),
         "from": _saved(situation),
     }
-    talk = _lane(situation)
+    talk = proposals_lane(situation.conversation.id)
     waiting = [tx.executions.get(wait.execution_id) for wait in tx.waits.open_in_lane(talk, WaitKind.APPROVAL)]
     if any(_asks_the_same(each.state, state) for each in waiting if each is not None):
         return EffectResult(proposal, Outcome.ASKED, f"{wish(proposal)} (asked before)", "asked_before")
@@ -92,11 +93,6 @@ def _put(tx: Transaction, state: dict[str, Any], situation: Situation, talk: str
     # It is put in a lane of its own: this commit holds the lanes of the talk already, and waits for no other one.
     job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
     tx.jobs.add(job, now)
-
-
-def _lane(situation: Situation) -> str:
-    """The open questions of one conversation are found in it."""
-    return f"proposals:{situation.conversation.id}"
 
 
 def _asks_the_same(kept: Mapping[str, Any], state: Mapping[str, Any]) -> bool:

@@ -111,18 +111,21 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
 
 
 def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
-    """A plain message may be the answer to what an agent wants to be allowed; then it begins no turn."""
-    message, sender = routed.message, routed.message.sender
-    if message.forwarded or not reviewing.may_be_review(tx, routed.agent, message.address):
-        return None  # who passes words on says neither yes nor no
+    """Let the message answer an open question, if it is an answer; then it begins no turn."""
+    message, sender, agent = routed.message, routed.message.sender, routed.agent
+    if message.forwarded or not (message.in_reply_to or tx.waits.any_open()):
+        return None  # a person who passes words on says neither yes nor no
     by = tx.principals.seen(message.address.platform, sender.user_id, sender.name, routed.role, now)
-    talk = tx.conversations.open(routed.agent.id, message.address, now, direct=message.is_direct)
-    said = reviewing.review(
-        tx, message.content, talk=talk, by=by, approvers=rules.approvers, now=now, said_at=message.sent_at
-    )
-    if said is None:
+    said = reviewing.Said(message.content, message.address, message.sent_at, message.in_reply_to)
+    if (wait := reviewing.replied_question(tx, said)) is not None:
+        text = reviewing.review_reply(tx, said, wait, by=by, approvers=rules.approvers, now=now)
+    elif talk := next((each for each in tx.conversations.in_place(said.place) if each.agent_id == agent.id), None):
+        text = reviewing.review(tx, said, talk=talk, by=by, approvers=rules.approvers, now=now)
+    else:
         return None
-    asked = turns.answer_at_once(tx, message, said, agent=routed.agent, principal=by, route=routed.reason, now=now)
+    if text is None:
+        return None
+    asked = turns.answer_at_once(tx, message, text, agent=agent, principal=by, route=routed.reason, now=now)
     return Received(asked.id, asked.status, "review")
 
 

@@ -215,6 +215,15 @@ class Waits(Protocol):
         """From now on the question is found in this lane, whichever that of its execution is."""
         ...
 
+    def shown_as(self, address: Address, ref: str) -> str | None:
+        """Return the id of the question that a message of this channel shows. `ref` is the platform's id of that message, or
+        ours."""
+        ...
+
+    def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
+        """Return whether the agent has said anything to this person in `talk` since the question was last shown there."""
+        ...
+
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
         """The first answer wins; False when there was one already."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from arvis.domain.conversations import Conversation
 from arvis.domain.executions import (
     Answer,
     Cursor,
@@ -17,6 +18,7 @@ from arvis.domain.executions import (
     WaitKind,
 )
 from arvis.domain.ids import first_id_at
+from arvis.domain.messages import Address
 from arvis.store.session import Row, Session, dump
 
 
@@ -243,6 +245,28 @@ class SqlWaits:
 
     def find_in(self, wait_id: str, lane: str) -> None:
         self._session.execute("find_wait_in", id=wait_id, lane=lane)
+
+    def shown_as(self, address: Address, ref: str) -> str | None:
+        row = self._session.one(
+            "question_shown_as",
+            platform=address.platform,
+            connector=address.connector,
+            channel=address.channel,
+            ref=ref,
+        )
+        return row["wait_id"] if row else None
+
+    def is_overtaken(self, talk: Conversation, wait_id: str, principal_id: str) -> bool:
+        row = self._session.one(
+            "said_since_question",
+            platform=talk.address.platform,
+            connector=talk.address.connector,
+            channel=talk.address.channel,
+            wait_id=wait_id,
+            conversation_id=talk.id,
+            principal_id=principal_id,
+        )
+        return row is not None
 
     def answer(self, wait_id: str, answer: Answer, now: int) -> bool:
         text = dump({"value": answer.value, "expired": answer.expired})

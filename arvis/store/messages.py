@@ -1,13 +1,12 @@
-"""Conversations, messages, their timeline notes, deliveries and usage over SQL."""
+"""Messages, their timeline notes, deliveries and usage over SQL."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
-from arvis.domain.conversations import Conversation
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
@@ -69,6 +68,7 @@ def message_of(row: Row, attachments: Sequence[Attachment] = ()) -> StoredMessag
         platform_ref=row["platform_ref"],
         source=row["source"],
         album=row["album"],
+        wait_id=row["wait_id"],
     )
 
 
@@ -105,17 +105,6 @@ def files_of(text: str) -> tuple[OutgoingFile, ...]:
 def list_of(parts: Sequence[Button | OutgoingFile]) -> str:
     """As `buttons_of` and `files_of` read it."""
     return dump([asdict(part) for part in parts]) if parts else NOTHING
-
-
-def conversation_of(row: Row) -> Conversation:
-    return Conversation(
-        id=row["id"],
-        agent_id=row["agent_id"],
-        address=address_of(row),
-        turns=row["turns"],
-        created_at=row["created_at"],
-        direct=bool(row["direct"]),
-    )
 
 
 #: A look-up is much cheaper than the enum's call, and a history is a hundred rows for every turn.
@@ -191,6 +180,7 @@ class SqlMessages:
             platform_ref=message.platform_ref,
             source=message.source,
             album=message.album,
+            wait_id=message.wait_id,
         )
 
     def of_turn(self, execution_id: str) -> list[StoredMessage]:
@@ -246,49 +236,6 @@ class SqlMessages:
 
     def label(self, message_id: str, taint: Taint) -> None:
         self._session.execute("label_message", id=message_id, taint=taint_text(taint))
-
-
-class SqlConversations:
-    """`Conversations` in one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def open(self, agent_id: str, address: Address, now: int, *, direct: bool = False) -> Conversation:
-        row = self._session.one("open_conversation", agent_id=agent_id, **place(address))
-        if row is not None:
-            return self._known(conversation_of(row), direct=direct)
-        made = Conversation(self._session.new_id(), agent_id, address, turns=0, created_at=now, direct=direct)
-        self._session.execute(
-            "add_conversation", id=made.id, agent_id=agent_id, now=now, direct=int(direct), **place(address)
-        )
-        return made
-
-    def _known(self, known: Conversation, *, direct: bool) -> Conversation:
-        """Who posts there unasked does not know it; the message of a person tells that they are alone there."""
-        if direct and not known.direct:
-            self._session.execute("note_direct", id=known.id)
-            return replace(known, direct=True)
-        return known
-
-    def close(self, conversation_id: str, now: int) -> None:
-        self._session.execute("close_conversation", id=conversation_id, now=now)
-
-    def get(self, conversation_id: str) -> Conversation | None:
-        row = self._session.one("get_conversation", id=conversation_id)
-        return conversation_of(row) if row else None
-
-    def in_place(self, address: Address) -> list[Conversation]:
-        return [conversation_of(row) for row in self._session.rows("conversations_in_place", **place(address))]
-
-    def last_messages(self) -> dict[str, int]:
-        return {row["agent_id"]: row["at"] for row in self._session.rows("last_messages")}
-
-    def next_turn(self, conversation_id: str, now: int) -> int:
-        row = self._session.one("next_turn", id=conversation_id, now=now)
-        assert row is not None  # noqa: S101 conversations are never deleted
-        turns: int = row["turns"]
-        return turns
 
 
 class SqlDeliveries:

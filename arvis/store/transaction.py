@@ -10,6 +10,7 @@ from arvis.store.bots import SqlBots
 from arvis.store.calibrations import SqlCalibrations
 from arvis.store.compactions import SqlCompactions
 from arvis.store.completions import SqlCompletionRequests
+from arvis.store.conversations import SqlConversations
 from arvis.store.events import SqlEvents, SqlIncomingRows, SqlObserved
 from arvis.store.executions import SqlExecutions, SqlWaits
 from arvis.store.idempotency import SqlIdempotencyKeys
@@ -17,7 +18,7 @@ from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
 from arvis.store.logins import SqlApiKeys, SqlLogins, SqlUsers
 from arvis.store.memory import SqlFacts, SqlStates
-from arvis.store.messages import SqlConversations, SqlDeliveries, SqlMessages, SqlUsage
+from arvis.store.messages import SqlDeliveries, SqlMessages, SqlUsage
 from arvis.store.money import SqlClients, SqlSpending
 from arvis.store.pairings import SqlPairings
 from arvis.store.people import SqlPrincipals, SqlSettings

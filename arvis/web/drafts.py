@@ -30,12 +30,13 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
-    the content holds."""
+    the content holds, `reply_to` is the id of the message that it replies to."""
 
     content: str
     event_id: str
     uploads: tuple[Upload, ...] = ()
     taint: Taint = CLEAN
+    reply_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Intake:
         uploads = tuple([await self._upload(file) for file in self._files(fields)])
         if not content.strip() and not uploads:
             raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
-        return Draft(content, self._event_id(fields), uploads)
+        return Draft(content, self._event_id(fields), uploads, reply_to=fields.label("replyTo"))
 
     def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
         """A pressed button that the house itself has shown; None for any other."""
@@ -96,6 +97,7 @@ class Intake:
             uploads=draft.uploads,
             is_direct=True,
             taint=draft.taint,
+            in_reply_to=draft.reply_to,
         )
         received = await self._inbox.receive(message)
         if received.status is MessageStatus.DROPPED:

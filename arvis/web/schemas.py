@@ -110,6 +110,10 @@ MESSAGE = record(
         "userName": STRING,
         "channelId": {**LABEL, "description": "Default: `web-USERID`."},
         "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
+        "replyTo": {
+            **LABEL,
+            "description": "The id of the message that this one replies to: of a question, to answer it.",
+        },
         "attachments": array(ATTACHMENT),
     },
     required=(),

@@ -16,7 +16,8 @@ from connectors.discord.snowflakes import made_at
 
 Event = Mapping[str, Any]
 
-_TEXT_TYPES = frozenset({0, 19})  # a message, a reply: all others are the platform's own words
+_REPLY = 19
+_TEXT_TYPES = frozenset({0, _REPLY})  # a message, a reply: all others are the platform's own words
 _VOICE_FLAG = 1 << 13
 _MENTION = re.compile(r"<@!?(\d+)>")
 _ROLE_MENTION = re.compile(r"<@&\d+>")
@@ -85,6 +86,7 @@ class Reader:
             sent_at=made_at(id_),
             position=FeedPosition(feed=spot.feed, position=int(id_)),
             forwarded=bool(data.get("message_snapshots")),
+            in_reply_to=_replied_to(data),
         )
 
     def edit(self, data: Event, spot: Spot) -> MessageEdit | None:
@@ -177,6 +179,13 @@ def sender_of(data: Event) -> Sender:
     member = data.get("member")
     user = data.get("author") or data.get("user") or (member or {})["user"]
     return Sender(user_id=str(user["id"]), name=_name(user, member), bot=_is_program(data))
+
+
+def _replied_to(data: Event) -> str | None:
+    """Return the id of the message that this one replies to."""
+    reference = data.get("message_reference") or {}
+    replied = data.get("type", 0) == _REPLY and reference.get("message_id")
+    return str(replied) if replied else None
 
 
 def _is_program(data: Event) -> bool:

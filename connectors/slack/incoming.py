@@ -99,6 +99,7 @@ class Reader:
             platform_ref=str(event["ts"]),
             sent_at=microseconds(str(event["ts"])) // 1_000,
             position=position,
+            in_reply_to=thread_of(event) or None,
         )
 
     def edit(self, event: Event, names: Mapping[str, str]) -> MessageEdit | None:

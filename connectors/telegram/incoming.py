@@ -98,6 +98,7 @@ class Incoming:
             album=message.media_group_id,
             position=position,
             forwarded=message.forward_origin is not None,
+            in_reply_to=_replied_to(message),
         )
 
     def _edit(self, message: telegram.Message, position: FeedPosition) -> MessageEdit | None:
@@ -171,6 +172,14 @@ class Incoming:
 
     def _place(self, chat: telegram.Chat) -> Address:
         return Address(PLATFORM, self._bot, str(chat.id))
+
+
+def _replied_to(message: telegram.Message) -> str | None:
+    """Return the id of the message that this one replies to; in a topic, the note that opened it is none."""
+    replied = message.reply_to_message
+    if replied is None or replied.forum_topic_created is not None:
+        return None
+    return str(replied.message_id)
 
 
 def _files(message: telegram.Message) -> Iterator[FileRef]:

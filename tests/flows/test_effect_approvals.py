@@ -143,7 +143,10 @@ async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(eith
         "Asked for by Operator ("
     )
     assert "Besides that person's words it had read what came from: tools." in question
-    assert "arvis waits answer" in question
+    assert (
+        "An owner can answer “approve” or “reject”: press a button, write it here or run `arvis waits answer"
+        in question
+    )
     await room.answer("approve")
     assert (await room.said())[1:] == ["Done: changed the agent “news” (Owner said yes)."]
     found = await room.store.read(lambda tx: tx.agents.by_slug("news"))

@@ -53,14 +53,108 @@ async def test_edited_arguments_run(shed: House) -> None:
     assert shed.tools.rm.calls == [{"words": "one"}]
 
 
+async def question_ref(house: House) -> str:
+    """The platform's id of the message that shows the newest question."""
+    await house.until_idle()
+    shown = [number for number, each in enumerate(house.connector.sent, 1) if each.buttons]
+    return f"platform-{shown[-1]}"
+
+
 async def test_d4_feedback_answers_every_call_id(shed: House) -> None:
     first = await asked(shed, "all", "more")
-    await shed.say("Leave the kitchen alone", user="owner")
+    ref = await question_ref(shed)
+    assert (await shed.say("Leave the kitchen alone", user="owner", in_reply_to=ref)).reason == "review"
     await shed.until_status(first, MessageStatus.ANSWERED)
     outputs = shed.provider.asked[-1].turns[-1].outputs
     assert [each.call_id for each in outputs] == ["call_1", "call_2"]
     assert all("Leave the kitchen alone" in each.content for each in outputs)
     assert shed.tools.rm.calls == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "What is the capital of France?",
+        "yes please, but later",
+        "no idea",
+        "approve the budget for me, please",
+        "okay then",
+    ],
+)
+async def test_a_plain_message_is_no_answer_and_the_question_stays_open(shed: House, words: str) -> None:
+    first = await asked(shed, "all")
+    shed.provider.script.appendleft("Paris.")
+    second = await shed.say(words, user="owner")
+    assert second.reason != "review"
+    assert (await shed.until_status(second.message_id, MessageStatus.ANSWERED)).reply == "Paris."
+    assert (await shed.timeline(first)).status is MessageStatus.WAITING
+    assert shed.tools.rm.calls == []
+    await shed.say("yes", user="owner")
+    await shed.until_status(first, MessageStatus.ANSWERED)
+    assert shed.tools.rm.calls == [{"words": "all"}]
+
+
+async def test_the_question_is_shown_again_once_behind_another_answer(shed: House) -> None:
+    first = await asked(shed, "all")
+    for number in (1, 2):
+        shed.provider.script.appendleft(f"Answer {number}.")
+        other = await shed.say("And what is new?", user="owner")
+        await shed.until_status(other.message_id, MessageStatus.ANSWERED)
+    await shed.until_idle()
+    texts = [text for text in shed.connector.texts if "rm" in text or "Answer" in text]
+    assert [("Answer" in text, "still waits" in text) for text in texts] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (True, False),
+    ]
+    assert (await shed.timeline(first)).status is MessageStatus.WAITING
+
+
+async def test_a_plain_yes_behind_another_answer_is_about_that_answer(shed: House) -> None:
+    first = await asked(shed, "all")
+    for _ in range(2):
+        shed.provider.script.appendleft("Shall I tell you more?")
+        other = await shed.say("What is new?", user="owner")
+        await shed.until_status(other.message_id, MessageStatus.ANSWERED)
+    shed.provider.script.appendleft("There is more.")
+    third = await shed.say("yes", user="owner")
+    assert third.reason != "review"
+    await shed.until_status(third.message_id, MessageStatus.ANSWERED)
+    assert shed.tools.rm.calls == []
+    assert (await shed.say("approve", user="owner")).reason == "review"
+    await shed.until_status(first, MessageStatus.ANSWERED)
+    assert shed.tools.rm.calls == [{"words": "all"}]
+
+
+async def test_where_several_talk_only_a_reply_answers_for_another_person(shed: House) -> None:
+    place = {"channel": "hall", "is_direct": False}
+    shed.inbox = shed.inbox_with(InboxRules(approvers=approvers_of(["chat:bob"])))
+    shed.provider.script += [asking(call(1, "rm", words="all")), "Bob spoke.", "Finished."]
+    first = await shed.say("Tidy up", user="ann", **place)
+    await shed.until_status(first.message_id, MessageStatus.WAITING)
+    ref = await question_ref(shed)
+    for words in ("no", "approve"):
+        assert (await shed.say(words, user="bob", **place)).reason != "review"
+        await shed.until_idle()
+        shed.provider.script.appendleft("Bob spoke.") if words == "no" else None
+    assert shed.tools.rm.calls == []
+    assert (await shed.say("yes", user="ann", in_reply_to=ref, **place)).reason != "review"
+    await shed.until_idle()
+    assert (await shed.say("yes", user="bob", in_reply_to=ref, **place)).reason == "review"
+    await shed.until_status(first.message_id, MessageStatus.ANSWERED)
+    assert shed.tools.rm.calls == [{"words": "all"}]
+
+
+async def test_a_reply_to_an_answered_question_says_so(shed: House) -> None:
+    first = await asked(shed, "all")
+    ref = await question_ref(shed)
+    await shed.say("yes", user="owner", in_reply_to=ref)
+    await shed.until_status(first, MessageStatus.ANSWERED)
+    assert (await shed.say("no", user="owner", in_reply_to=ref)).reason == "review"
+    assert (await shed.until_sent(4))[-1] == "This question is answered already."
+    talk = await shed.say("Thank you, and why?", user="owner", in_reply_to=ref)
+    assert talk.reason != "review"
 
 
 async def test_who_may_not_allow_it_only_talks(shed: House) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from arvis.domain.executions import WaitKind
-from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender
 from arvis.store.opening import Database
 from tests.flows.house import House, agent_with, open_house
 from tests.flows.scripted import asking, call
@@ -122,3 +123,23 @@ async def test_a_viewer_sees_what_works_and_what_it_costs(site: Site, house: Hou
     assert [step["who"] for step in shown["steps"] if step["step"] == "model_call"] == ["scripted/model"]
     assert all(step["durationMs"] >= 0 for step in shown["path"])
     assert (await site.call("POST", f"{path}/cancel", key=VIEWER_KEY)).status == 403
+
+
+async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Site, house: House) -> None:
+    house.provider.script += [asking(call(1, "rm", words="the attic")), "Paris.", "Then I leave it."]
+    first = await say(house, "ann", "helper")
+    conversation = (await house.timeline(first)).message.conversation_id
+    shown = (await site.call("GET", f"/api/conversations/{conversation}/messages")).json()["items"]
+    question = next(each for each in shown if each["buttons"])
+    assert "arvis waits" not in question["content"]
+    body = {"content": "Only the left side", "replyTo": question["id"], "channelId": "web-ann", "userId": "ann"}
+    await site.call("POST", "/api/message", json=body)
+    (sent,) = site.inbox.received
+    assert (sent.content, sent.in_reply_to) == ("Only the left side", question["id"])
+    for text, replied in (("What is the capital of France?", None), (sent.content, sent.in_reply_to)):
+        owner = Sender("ann", "ann", role=PrincipalRole.OWNER)
+        message = replace(sent, content=text, in_reply_to=replied, event_id=text, sender=owner, assigned_agent="helper")
+        await house.inbox.receive(message)
+    assert (await house.until_status(first, MessageStatus.ANSWERED)).reply == "Then I leave it."
+    outputs = [each for turn in house.provider.asked[-1].turns for each in turn.outputs]
+    assert "Only the left side" in outputs[0].content

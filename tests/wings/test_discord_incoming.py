@@ -44,8 +44,9 @@ async def test_a_reply_to_the_bot_addresses_it_and_one_to_others_does_not() -> N
         world = stage.server.world
         own = world.add_message(stage.place(), world.bot, "I am here")
         other = world.add_message(stage.place(), world.person("bob"), "I, too")
-        _, addressed = await heard(stage, "good", reply_to=own["id"])
+        inbox, addressed = await heard(stage, "good", reply_to=own["id"])
         assert addressed == [True]
+        assert [message.in_reply_to for message in inbox.messages] == [own["id"], None]
         _, addressed = await heard(stage, "good", reply_to=other["id"])
         assert addressed == [False]
 

@@ -75,7 +75,7 @@ async def test_a_reply_in_a_thread_that_the_bot_began_addresses_it() -> None:
             stage.write(stage.channel("room"), reply)
             message = await inbox.message("you too")
         assert message.addressed
-        assert message.address.thread == receipt.platform_id
+        assert message.address.thread == message.in_reply_to == receipt.platform_id
 
 
 async def test_slacks_own_remarks_and_closed_channels_are_left_out() -> None:

@@ -86,10 +86,12 @@ def test_people_without_a_user_name_and_links() -> None:
 
 def test_a_reply_to_the_bot_addresses_it() -> None:
     answered = {"message_id": 2, "date": 1, "chat": GROUP, "from": BOT, "text": "well"}
-    assert heard(text="yes", reply_to_message=answered).addressed
+    replied = heard(text="yes", reply_to_message=answered)
+    assert (replied.addressed, replied.in_reply_to) == (True, "2")
     assert not heard(text="yes", reply_to_message=answered | {"from": ANN}).addressed
     topic = answered | {"forum_topic_created": {"name": "plans", "icon_color": 1}}
-    assert not heard(text="yes", reply_to_message=topic).addressed
+    in_topic = heard(text="yes", reply_to_message=topic)
+    assert (in_topic.addressed, in_topic.in_reply_to) == (False, None)
 
 
 def test_a_topic_is_a_thread_and_a_reply_chain_is_none() -> None:

@@ -10,11 +10,11 @@ SELECT * FROM messages WHERE id = :id;
 INSERT INTO messages (
     id, conversation_id, role, content, tokens, status, reason, route, platform, connector, channel, thread, event_id,
     principal_id, user_name, agent_id, execution_id, position, turn, reply_to, superseded, created_at, taint,
-    platform_ref, album, source
+    platform_ref, album, source, wait_id
 ) VALUES (
     :id, :conversation_id, :role, :content, :tokens, :status, :reason, :route, :platform, :connector, :channel, :thread,
     :event_id, :principal_id, :user_name, :agent_id, :execution_id, :position, :turn, :reply_to, 0, :created_at,
-    :taint, :platform_ref, :album, :source
+    :taint, :platform_ref, :album, :source, :wait_id
 );
 
 -- name: messages_of_turn
@@ -85,6 +85,31 @@ WHERE platform = :platform AND connector = :connector AND channel = :channel AND
     AND status IN ('dropped', 'expired') AND role = 'user'
     AND (CAST(:principal_id AS TEXT) IS NULL OR principal_id = :principal_id)
 ORDER BY id DESC LIMIT 1;
+
+-- name: question_shown_as
+-- By the platform's id of the message that shows it (or of a part of it), or by ours.
+SELECT messages.wait_id FROM messages
+LEFT JOIN deliveries ON deliveries.message_id = messages.id
+LEFT JOIN delivery_parts ON delivery_parts.delivery_id = deliveries.id
+WHERE messages.platform = :platform AND messages.connector = :connector AND messages.channel = :channel
+    AND messages.wait_id IS NOT NULL
+    AND (messages.id = :ref OR deliveries.platform_id = :ref OR delivery_parts.platform_id = :ref)
+ORDER BY messages.id DESC LIMIT 1;
+
+-- name: said_since_question
+-- An agent's words to this person (or to nobody in particular) behind the place where the question was last shown.
+SELECT said.id FROM deliveries
+JOIN messages AS said ON said.id = deliveries.message_id
+LEFT JOIN messages AS asked ON asked.id = said.reply_to
+WHERE deliveries.platform = :platform AND deliveries.connector = :connector AND deliveries.channel = :channel
+    AND deliveries.seq > (
+        SELECT COALESCE(max(shown.seq), 0) FROM messages AS questions
+        JOIN deliveries AS shown ON shown.message_id = questions.id
+        WHERE questions.wait_id = :wait_id
+    )
+    AND said.conversation_id = :conversation_id AND said.role IN ('assistant', 'progress')
+    AND (asked.id IS NULL OR asked.principal_id = :principal_id)
+LIMIT 1;
 
 -- name: label_message
 UPDATE messages SET taint = :taint WHERE id = :id;
