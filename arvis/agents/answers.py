@@ -105,6 +105,10 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
         raise Unprocessable("An edit needs `arguments`")
     if decision in {"feedback", "answer"} and not answer.text:
         raise Unprocessable(f"The decision {decision} needs `text`")
+    if wait.kind is WaitKind.USER and not (answer.text or answer.note):
+        raise Unprocessable(
+            "This question wants words, and there is nothing to approve or reject.", fix="Send `answer` with `text`."
+        )
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
         raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
     arguments = dict(answer.arguments) if answer.arguments is not None else None

@@ -38,7 +38,7 @@ async def choose(context: NodeContext) -> Decision:
     if "missing" in known:
         return Fail(known["missing"])
     if context.answer is None:
-        errand = Errand(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=())
+        errand = Errand(_question(known), instructions=_INSTRUCTIONS, completion="implicit", tools=(), plain=True)
         return Call(GRAPH, child_state(context.state, errand))
     chosen = _chosen(context.answer, known["choices"]) or known["otherwise"]
     if STATE in chosen["state"]:

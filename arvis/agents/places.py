@@ -11,6 +11,15 @@ from arvis.ports.store import Transaction
 WEB = "web"
 
 
+#: How the thread begins in which programs write over the API of OpenAI's form.
+_PROGRAMS = "v1/"
+
+
+def is_of_programs(address: Address) -> bool:
+    """Return whether a program wrote here over the API of OpenAI's form, rather than a person on the page."""
+    return address.platform == WEB and address.thread.startswith(_PROGRAMS)
+
+
 def posted_by(tx: Transaction, place: Address) -> Address | str:
     """The place with the bot that posts there, which nobody needs to name where a platform has one; or why that cannot be
     said."""

@@ -36,7 +36,8 @@ class Errand:
     message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
     own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `model` is asked instead of the agent's
     own; it may use tools for so many `rounds` (None: as everybody); `subagents` (`subagents.Subagent`) are further tools, and
-    `within` says in which run's log their calls stand."""
+    `within` says in which run's log their calls stand. `plain`: it works without the powers of a conductor, because nobody chose that one
+    for this work."""
 
     prompt: str
     instructions: str = ""
@@ -50,6 +51,7 @@ class Errand:
     rounds: int | None = None
     subagents: Sequence[Mapping[str, Any]] = ()
     within: Mapping[str, Any] | None = None
+    plain: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """What few errands have stands in it only where there is some."""
@@ -58,6 +60,7 @@ class Errand:
             "rounds": self.rounds,
             "subagents": [dict(each) for each in self.subagents],
             "within": self.within,
+            "plain": self.plain,
         }
         return {
             "prompt": self.prompt,

@@ -82,13 +82,22 @@ def load_asked(tx: Transaction, execution: Execution) -> Asked:
 def _as_given(agent: Agent, execution: Execution) -> Agent:
     """The agent as it works on a run: with no more tools, by the model and to be done as its errand says."""
     errand = execution.state[RUN]
-    allowed = errand["tools"]
+    allowed, model = errand["tools"], errand.get("model")
     return replace(
-        agent,
+        working_agent(agent, execution),
         tools=agent.tools if allowed is None else narrowed(agent.tools, allowed),
         completion=errand["completion"] or agent.completion,
-        model=errand.get("model") or agent.model,
+        model=model or agent.model,
+        # An errand that names a model means that one: the agent's others would answer in its place without a word.
+        fallbacks=() if model else agent.fallbacks,
     )
+
+
+def working_agent(agent: Agent, execution: Execution) -> Agent:
+    """Return the agent with the powers that it has in this work: a conductor that nobody chose for it has none of its own."""
+    if agent.is_conductor and execution.state.get(RUN, {}).get("plain"):
+        return replace(agent, role="custom")
+    return agent
 
 
 def narrowed(tools: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arvis.agents.places import WEB
+from arvis.agents.places import WEB, is_of_programs
 from arvis.agents.workflow_runs import find, turn_part, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
@@ -69,9 +69,16 @@ def way_for(tx: Transaction, agent: Agent, text: str, address: Address, *, files
 def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
     """The triggers of enabled workflows that messages in this place begin; with `text`, those whose words it has. One for each
     workflow."""
-    kinds = ("message", "dashboard" if address.platform == WEB else "chat-app")
+    kinds = ("message", _own_kind(address))
     found = [each for each in tx.workflows.triggers(kinds, MOST_TRIGGERS) if _fits(each, address, text)]
     return list({each.workflow_id: each for each in reversed(found)}.values())[::-1]
+
+
+def _own_kind(address: Address) -> str:
+    """The kind of triggers for messages that come this way and no other."""
+    if is_of_programs(address):
+        return "chat-completions"
+    return "dashboard" if address.platform == WEB else "chat-app"
 
 
 def _fits(trigger: Trigger, address: Address, text: str | None) -> bool:

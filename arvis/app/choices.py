@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +18,7 @@ from arvis.domain.runs import Account
 from arvis.domain.tools import Permit
 from arvis.ports.choices import BotField, ModelPrice, Offered, OfferedModel, OfferedPlatform, Origin
 from arvis.ports.tool import Tool
+from arvis.runner.choice import names_served
 from arvis.runner.prices import Prices
 from arvis.tools.registry import Registry
 
@@ -57,6 +58,12 @@ class InstalledChoices:
 
     def asks(self, tool: Tool) -> str:
         return self._permit(tool)
+
+    def servers(self) -> Sequence[str]:
+        return [each.name for each in self._config().mcp.servers]
+
+    def served(self) -> Collection[str] | None:
+        return names_served(self._accounts())
 
     async def models(self) -> Sequence[OfferedModel]:
         """Those of accounts first, then the vendors' others."""

@@ -19,6 +19,7 @@ from arvis.agents.owners import tell_of_failed_run
 from arvis.agents.posting import post, unsilenced
 from arvis.agents.reach import acting
 from arvis.agents.runs import is_run, source_of
+from arvis.agents.standing import working_agent
 from arvis.agents.turns import Ending
 from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.changes import topic_of_effect
@@ -161,7 +162,7 @@ class Conclusion:
         if agent is None or conversation is None:
             return None
         return Situation(
-            agent=agent,
+            agent=working_agent(agent, execution),
             principal=acting(tx, execution),
             taint=taint,
             address=Address.from_json(execution.state["address"]),

@@ -3,7 +3,7 @@ guides that lie beside connectors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -89,7 +89,16 @@ class Choices(Protocol):
         """What the policy says: `never`, `ask` or `always`."""
         ...
 
+    def servers(self) -> Sequence[str]:
+        """Return the names of the configured servers of tools, connected or not."""
+        ...
+
     async def models(self) -> Sequence[OfferedModel]: ...
+
+    def served(self) -> Collection[str] | None:
+        """Return the names of models that an account serves: `provider/model`, bare names, and `provider/*` for whatever a provider has.
+        None where there is no account, so that the demo answers under every name."""
+        ...
 
     def price(self, provider: str, model: str) -> ModelPrice | None: ...
 

@@ -38,6 +38,10 @@ class Workflows(Protocol):
         """Those of these kinds, by the ids of their workflows."""
         ...
 
+    def begun_by(self, workflow: Workflow) -> set[str]:
+        """Return the kinds of rows that name it and are switched on: those of schedules (`ScheduleKind`), and `webhook`."""
+        ...
+
     def all(self) -> list[Workflow]:
         """Those that are not removed, by their ids."""
         ...

@@ -69,3 +69,14 @@ def _serves(account: Account, model: str) -> bool:
     if account.models:
         return model in account.models
     return account.provider not in _OWN_MODEL_ONLY or model == account.model
+
+
+def names_served(accounts: Sequence[Account]) -> frozenset[str] | None:
+    """Return all names under which a model is served: `provider/model`, bare names, and `provider/*` for accounts that serve whatever
+    their vendor has. None without an account, because the demo then answers under every name."""
+    if not accounts:
+        return None
+    own = {(each.provider, model) for each in accounts for model in (each.model, *each.models)}
+    open_ = {each.provider for each in accounts if not each.models and each.provider not in _OWN_MODEL_ONLY}
+    names = {name for provider, model in own for name in (model, f"{provider}/{model}", f"{provider}/")}
+    return frozenset({*names, *(f"{provider}/*" for provider in open_), DEMO.provider, f"{DEMO.provider}/*"})

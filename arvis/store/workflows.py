@@ -65,6 +65,10 @@ class SqlWorkflows:
         found = [trigger_of(row) for row in rows]
         return sorted(found, key=lambda each: (each.workflow_id, each.node_id))
 
+    def begun_by(self, workflow: Workflow) -> set[str]:
+        names = {"by_id": workflow.graph, "by_slug": f"{PREFIX}{workflow.slug}"}
+        return {row["kind"] for row in self._session.rows("rows_that_begin_workflow", **names)}
+
     def all(self) -> list[Workflow]:
         return [workflow_of(row) for row in self._session.rows("all_workflows")]
 

@@ -9,6 +9,7 @@ from arvis.domain.workflows import RunStatus, WorkflowVersion
 from arvis.ports.workflows import VersionRow, WorkflowRow
 from arvis.web.schemas import BOOLEAN, INTEGER, LABEL, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.workflows import kinds
+from arvis.workflows.checking import Known
 from arvis.workflows.rules import Problem, Severity
 
 Json = dict[str, Any]
@@ -101,6 +102,24 @@ CHECKED = record({"document": _DOCUMENT, "problems": array(PROBLEM), "runnable":
 SCHEMA: Schema = {"type": "object", "additionalProperties": True, "description": "A JSON schema (draft 2020-12)."}
 EXAMPLE = record({"slug": STRING, "name": STRING, "description": STRING, "document": _DOCUMENT})
 
+NAMES = record(
+    {
+        "agents": array(STRING),
+        "searching": {**array(STRING), "description": "The agents that can search the web."},
+        "tools": array(STRING),
+        "servers": {**array(STRING), "description": "Servers whose tools are known once they are connected."},
+        "models": {
+            **optional(array(STRING)),
+            "description": "`provider/model`, names without a provider, and `provider/*` for all of a provider; null: every name.",
+        },
+        "workflows": array(STRING),
+        "begun": {
+            **array(STRING),
+            "description": "The kinds of triggers that a schedule, heartbeat or web hook begins it by.",
+        },
+    }
+)
+
 _FIELD = record(
     {
         "name": STRING,
@@ -112,6 +131,10 @@ _FIELD = record(
         "least": optional(INTEGER),
         "most": optional(INTEGER),
         "choices": array(STRING),
+        "unoffered": {
+            **array(STRING),
+            "description": "Choices that nothing serves; documents of others may hold them.",
+        },
         "fields": {**array({"type": "object", "additionalProperties": True}), "description": "In the same form."},
         "offers": {**STRING, "description": "agents, tools, workflows, models, platforms or people."},
     }
@@ -192,6 +215,12 @@ def problem_view(problem: Problem) -> Json:
     }
 
 
+def names_view(known: Known) -> Json:
+    """Return the names in their order; None stays None."""
+    named = {name: getattr(known, name) for name in NAMES["properties"]}
+    return {name: None if each is None else sorted(each) for name, each in named.items()}
+
+
 def kinds_view() -> Json:
     return {
         "kinds": [_kind_view(kind) for kind in kinds.KINDS.values()],
@@ -230,6 +259,7 @@ def _field_view(field: kinds.Field) -> Json:
         "least": field.least,
         "most": field.most,
         "choices": list(field.choices),
+        "unoffered": list(field.unoffered),
         "fields": [_field_view(each) for each in field.fields],
         "offers": field.offers,
     }

@@ -29,6 +29,7 @@ from arvis.web.workflow_shapes import (
     EXAMPLE,
     IMPORTED_WORKFLOW,
     KINDS,
+    NAMES,
     NEW_WORKFLOW,
     SCHEMA,
     TO_CHECK,
@@ -38,13 +39,14 @@ from arvis.web.workflow_shapes import (
     WORKFLOW_DETAIL,
     detail_view,
     kinds_view,
+    names_view,
     problems_view,
     version_view,
     workflow_view,
 )
 from arvis.workflows import desk, documents
 from arvis.workflows.checking import Known
-from arvis.workflows.desk import Examined, Wanted
+from arvis.workflows.desk import Examined, There, Wanted
 from arvis.workflows.document import write
 from arvis.workflows.examples import examples
 from arvis.workflows.schema import schema
@@ -87,6 +89,10 @@ class WorkflowRoutes:
             Endpoint(
                 "POST", f"{ALL}/check", "What is wrong with a document", READ, self._check, {200: CHECKED}, TO_CHECK,
                 large=True, keyed=False,
+            ),
+            Endpoint(
+                "GET", "/api/names", "What documents of workflows may name", READ, self._names, {200: NAMES},
+                query={"workflow": {**LABEL, "description": "The saved one whose document it is."}},
             ),
             Endpoint("GET", f"{ALL}/kinds", "The kinds of nodes and their fields", READ, self._kinds, {200: KINDS}),
             Endpoint("GET", f"{ALL}/schema", "The JSON schema of documents", READ, self._schema, {200: SCHEMA}),
@@ -135,7 +141,7 @@ class WorkflowRoutes:
     async def _update(self, call: Call) -> Response:
         fields = await _fields(call, CHANGED_WORKFLOW)
         raw, draft = fields.mapping("document"), _switch(fields, "draft")
-        examined = None if raw is None else await self._examined(raw)
+        examined = None if raw is None else await self._examined(raw, call.id("workflow"))
         if examined is not None and examined.errors and not draft:
             return _refused(examined)
         wanted = replace(_wanted(fields, examined), name=fields.text("name"), expected=fields.whole("version"))
@@ -211,12 +217,13 @@ class WorkflowRoutes:
         number = _number(str(call.request.path_params["version"]))
         workflow, kept = await self._store.read(_look, call.id("workflow"), number)
         page = await self._insights.workflow_versions(workflow.id, limit=1, cursor=str(number + 1))
-        problems = (await self._examined(kept.document)).problems
+        problems = (await self._examined(kept.document, workflow.id)).problems
         found = problems_view(problems)
         return answer({**version_view(page.items[0]), "document": kept.document, "problems": found})
 
     async def _restore(self, call: Call) -> Response:
-        number, known = _number(str(call.request.path_params["version"])), await self._known()
+        number = _number(str(call.request.path_params["version"]))
+        known = await self._known(call.id("workflow"))
         saved = await self._store.write(
             desk.restore, call.id("workflow"), number, known, self._clock.now(), by=await self._by(call)
         )
@@ -229,19 +236,28 @@ class WorkflowRoutes:
         row = await self._insights.workflow(workflow.id)
         if row is None:
             raise NotFound("There is no such workflow.", fix="Look it up in the list (GET /api/workflows).")
-        examined = await self._examined(newest.document)
+        examined = await self._examined(newest.document, None if workflow.removed_at else workflow.id)
         return answer(detail_view(replace(row, workflow=workflow), newest, examined.problems), status)
 
-    async def _examined(self, raw: Mapping[str, Any]) -> Examined:
-        """In a thread: a large document would hold up everybody."""
-        return await asyncio.to_thread(desk.examine, raw, await self._known())
+    async def _examined(self, raw: Mapping[str, Any], workflow: str | None = None) -> Examined:
+        """Examine the document in a thread, because a large one would hold up everybody. `workflow`: the saved one that it is of."""
+        return await asyncio.to_thread(desk.examine, raw, await self._known(workflow))
 
-    async def _known(self) -> Known:
-        tools = [tool.spec.name for tool in await self._choices.tools()]
-        return await self._store.read(desk.known_in, tools)
+    async def _known(self, workflow: str | None) -> Known:
+        return await names_in(self._store, self._choices, workflow)
+
+    async def _names(self, call: Call) -> Response:
+        return answer(names_view(await self._known(call.query("workflow"))))
 
     async def _by(self, call: Call) -> str:
         return (await self._gate.principal(self._gate.sender(call.identity))).id
+
+
+async def names_in(store: Store, choices: Choices, workflow: str | None) -> Known:
+    """Return what the document of this workflow may name; None: of one that is not saved."""
+    tools = {tool.spec.name for tool in await choices.tools()}
+    there = There(tools=tools, servers=set(choices.servers()), models=choices.served())
+    return await store.read(desk.known_in, there, workflow)
 
 
 async def _fields(call: Call, shape: Mapping[str, Any]) -> Fields:

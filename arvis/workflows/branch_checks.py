@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
+from typing import Any
 
-from arvis.workflows.drawing import Drawing, Node
+from arvis.workflows.drawing import BODY, Drawing, Node
+from arvis.workflows.field_checks import is_whole
 from arvis.workflows.kinds import LOOP_BACK
 from arvis.workflows.rules import Problem, problem
 from arvis.workflows.walks import backwards, reach
 
-_BODY = "loop-start"
 #: More `parallel` nodes within one another are not told apart.
 _DEEPEST = 16
+#: What stands where a document says nothing of rounds or steps, and the most that are counted.
+_ROUNDS, _STEPS, _COUNTED = 10, 1_000, 1_000_000_000
+#: So many loops within one another are counted.
+_MOST_INNER = 20
 #: A node, and how many `parallel` nodes are open where a run comes to it.
 _Step = tuple[str, int]
 
@@ -27,11 +33,9 @@ def _reached(drawing: Drawing, type_: str) -> list[Node]:
 
 
 def _check_loop(loop: Node, drawing: Drawing) -> Iterator[Problem]:
-    first = [each for each in drawing.leaving.get(loop.id, ()) if each.out == _BODY]
-    body = reach((each.target for each in first if each.target != loop.id), drawing.ways, lambda id_: id_ == loop.id)
-    body.discard(loop.id)
+    body = drawing.bodies[loop.id]
     returns = [each for each in drawing.live if each.target == loop.id and each.into == LOOP_BACK]
-    inside = [each for each in returns if each.source in body or (each.source == loop.id and each.out == _BODY)]
+    inside = [each for each in returns if each.source in body or (each.source == loop.id and each.out == BODY)]
     if not inside:
         yield problem("loop-without-return", node=loop.id, name=loop.name)
     for each in returns:
@@ -41,6 +45,27 @@ def _check_loop(loop: Node, drawing: Drawing) -> Iterator[Problem]:
     for transfer in _reached(drawing, "transfer"):
         if transfer.id in body:
             yield problem("transfer-in-loop", node=transfer.id, name=transfer.name, other=loop.name)
+    if inside:
+        yield from _check_rounds(loop, body, drawing)
+
+
+def _check_rounds(loop: Node, body: set[str], drawing: Drawing) -> Iterator[Problem]:
+    """A loop that comes to the limit of steps by its rounds alone. What loops in its body repeat counts as often."""
+    most = _whole(drawing.most_steps, _STEPS)
+    loops = [drawing.nodes[each] for each in drawing.nodes if each in body and drawing.nodes[each].type == "loop"]
+    inner = [(one, {one.id, *drawing.bodies.get(one.id, ())}) for one in loops[:_MOST_INNER]]
+    steps = 1 + sum(prod(_rounds(one) for one, its in inner if each in its) for each in body)
+    steps = min(steps * _rounds(loop), _COUNTED)
+    if steps > most:
+        yield problem("loop-over-steps", node=loop.id, field="maxIterations", name=loop.name, steps=steps, most=most)
+
+
+def _rounds(loop: Node) -> int:
+    return _whole(loop.data.get("maxIterations"), _ROUNDS)
+
+
+def _whole(value: Any, otherwise: int) -> int:
+    return value if is_whole(value) and value > 0 else otherwise
 
 
 def _check_regions(drawing: Drawing) -> Iterator[Problem]:

@@ -30,6 +30,7 @@ from arvis.workflows.kinds import (
     SCHEMA,
     SETTINGS,
 )
+from arvis.workflows.routing_checks import check_routing, check_searching
 from arvis.workflows.rules import Problem, Severity, problem
 from arvis.workflows.subagent_checks import check_subagents
 from arvis.workflows.template_checks import check_templates
@@ -66,7 +67,9 @@ def _check(document: Mapping[str, Any], known: Known) -> Iterator[Problem]:
     yield from _check_nodes(nodes, known)
     yield from check_connections(connections, drawing)
     yield from check_subagents(drawing)
-    yield from check_flow(drawing)
+    yield from check_flow(drawing, known)
+    yield from check_routing(drawing)
+    yield from check_searching(drawing, known)
     yield from check_branches(drawing)
     yield from check_joins(drawing)
     yield from check_templates(drawing)

@@ -15,6 +15,15 @@ TRIGGER_WORDS = (
     "Somebody begins it by hand",
 )
 
+#: Kinds of triggers that documents of other programs have and nothing here begins.
+UNSERVED_TRIGGERS = frozenset({"calendar", "workbench"})
+#: Kinds of triggers that a row of another kind has to name: what it is called, and how it is added.
+CALLED_TRIGGERS = {
+    "schedule": ("schedule", "`arvis schedules create --workflow`"),
+    "heartbeat": ("heartbeat", "`arvis schedules create --heartbeat --workflow`"),
+    "webhook": ("web hook", "`arvis webhooks create --workflow`"),
+}
+
 #: Each is read after the word "is".
 RULE_WORDS = (
     "equal to",

@@ -16,6 +16,8 @@ YES = frozenset({"true", "yes"})
 _NO = frozenset({"false", "no"})
 #: Blanks are looked at from their first one only: thousands of them must not cost the square of it.
 _CONTAINS = re.compile(r"^(?P<text>.*?)(?<!\s)\s+contains\s+(?P<part>.*)$", re.IGNORECASE | re.DOTALL)
+#: A field that is one template: what stands for it is compared itself, and is no path.
+_TEMPLATE = re.compile(r"\{\{[^{}]{1,300}\}\}")
 _ORDERED = frozenset({"greater", "less", "at_least", "at_most"})
 #: A pattern of a rule, and what it is held against, in characters: what people draw may ask for no endless search.
 _LONGEST_PATTERN, _LONGEST_SEARCHED = 200, 2_000
@@ -38,14 +40,16 @@ class Check:
         return f"condition-{self.index}"
 
 
-def checks(conditions: Sequence[Mapping[str, Any]], output: Any) -> list[Check]:
-    """Up to the first that holds. The output as text or JSON in lower case; what is expected without blanks around it, in lower
-    case; empty never holds; any operator but `contains` means equality."""
+def checks(
+    conditions: Sequence[Mapping[str, Any]], output: Any, fill: Callable[[str], str] = lambda text: text
+) -> list[Check]:
+    """Up to the first that holds. The output as text or JSON in lower case; what is expected with its templates replaced by `fill`, without
+    blanks around it, in lower case; empty never holds; any operator but `contains` means equality."""
     text = as_text(output).lower()
     done = list[Check]()
     for index, condition in enumerate(conditions):
         operator = str(condition.get("operator") or "equal")
-        expected = str(condition.get("value") or "").strip().lower()
+        expected = fill(str(condition.get("value") or "")).strip().lower()
         holds = bool(expected) and (expected in text if operator == "contains" else expected == text)
         done.append(Check(index, operator, expected, holds))
         if holds:
@@ -57,8 +61,8 @@ def checks(conditions: Sequence[Mapping[str, Any]], output: Any) -> list[Check]:
 
 
 def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fill: Callable[[str], str]) -> bool | None:
-    """Whether the rules hold for this output, all of them (`and`) or one (`or`); None where the data does not say. Values of rules
-    may hold templates, which `fill` replaces."""
+    """Whether the rules hold for this output, all of them (`and`) or one (`or`); None where the data does not say. Fields and values of
+    rules may hold templates, which `fill` replaces."""
     known = [_holds(rule, output, fill) for rule in rules]
     settling = combinator == "or"
     if settling in known:
@@ -67,13 +71,18 @@ def decide(rules: Sequence[Mapping[str, Any]], combinator: str, output: Any, fil
 
 
 def _holds(rule: Mapping[str, Any], output: Any, fill: Callable[[str], str]) -> bool | None:
-    path = [part.strip() for part in str(rule.get("field") or "").split(".") if part.strip()]
-    operator = str(rule.get("operator") or "equals")
+    operator, field = str(rule.get("operator") or "equals"), str(rule.get("field") or "").strip()
+    value = fill(str(rule.get("value") or ""))
+    if _TEMPLATE.fullmatch(field):
+        filled = fill(field)
+        # A template that names nothing stays as it is, and says nothing.
+        return None if filled == field else _compared(operator, data_of(filled), value)
+    path = [part.strip() for part in fill(field).split(".") if part.strip()]
     data = data_of(output)
     found = at_path(output, path) if path else data
     if found is MISSING:
         return _without(operator) if isinstance(data, dict | list) else None
-    return _compared(operator, found, fill(str(rule.get("value") or "")))
+    return _compared(operator, found, value)
 
 
 def _without(operator: str) -> bool | None:

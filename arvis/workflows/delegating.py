@@ -17,7 +17,7 @@ from arvis.ports.store import Transaction
 from arvis.workflows.drawing import label_of
 from arvis.workflows.kinds import SUBAGENT
 from arvis.workflows.templates import PREVIOUS, Known, as_data, fill
-from arvis.workflows.workers import graph_of, tools_of, worker
+from arvis.workflows.workers import graph_of, is_chosen, tools_of, worker
 
 #: So often it may use tools; seed 002's turns.
 MOST_ROUNDS = 20
@@ -42,6 +42,7 @@ class _Tree:
     def __init__(self, tx: Transaction, execution: Execution, document: Mapping[str, Any], known: Known) -> None:
         self._tx = tx
         self._execution = execution
+        self._document = document
         self._nodes = {node["id"]: node for node in document["nodes"]}
         self._ways = [each for each in document["connections"] if each["sourceHandle"] == SUBAGENT]
         self._known = known
@@ -67,6 +68,7 @@ class _Tree:
             tools=tools,
             model=data.get("model") or None,
             rounds=MOST_ROUNDS,
+            plain=not is_chosen(data, self._document),
             subagents=[each.to_json() for each in below],
         ).to_json()
         prompt = fill(str(data.get("userPrompt") or ""), self._spoken)

@@ -7,7 +7,7 @@ A document is examined before (`examine`), outside of any transaction: it may be
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
@@ -15,12 +15,14 @@ from typing import Any
 from arvis.agents.workflow_runs import find
 from arvis.domain.agent_rules import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
+from arvis.domain.schedules import ScheduleKind
 from arvis.domain.text import storable
 from arvis.domain.versions import Versioned
 from arvis.domain.workflows import Trigger, Workflow, WorkflowVersion
 from arvis.ports.store import Transaction
 from arvis.workflows.checking import Known, check
 from arvis.workflows.document import normalise
+from arvis.workflows.routing_checks import SEARCH
 from arvis.workflows.rules import Problem, Severity
 
 MOST_WORKFLOWS = 1_000
@@ -28,6 +30,8 @@ LONGEST_NOTE = 500
 
 #: What stands at the place of a slug in addresses of the API.
 _RESERVED = RESERVED_SLUGS | {"check", "examples", "import", "kinds", "schema"}
+#: The kind of the trigger at which a row of this kind begins, where the two are not called the same.
+_TRIGGERED = {str(ScheduleKind.CRON): "schedule"}
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 48
 #: Of a removed one, too, the newest version stays; so it is not made of what changes with each.
@@ -65,11 +69,28 @@ def examine(raw: Mapping[str, Any], known: Known | None = None) -> Examined:
     return Examined(document, check(document, known))
 
 
-def known_in(tx: Transaction, tools: Sequence[str] | None) -> Known:
-    """The names that documents may use; `tools` None: whichever."""
-    agents = {name for agent in tx.agents.all() for name in (agent.id, agent.slug)}
-    workflows = {name for workflow in tx.workflows.all() for name in (workflow.id, workflow.slug)}
-    return Known(agents=agents, tools=None if tools is None else set(tools), workflows=workflows)
+@dataclass(frozen=True, slots=True)
+class There:
+    """What is there beside the rows, for `known_in`: the names of tools, of servers of tools, and of models that are served."""
+
+    tools: Collection[str] | None = None
+    servers: Collection[str] = ()
+    models: Collection[str] | None = None
+
+
+def known_in(tx: Transaction, there: There, workflow: str | None = None) -> Known:
+    """Return the names that the document of this workflow may use; None: of one that is not saved, so that no row can name it."""
+    agents = tx.agents.all()
+    saved = None if workflow is None else find(tx, workflow)
+    return Known(
+        agents={name for agent in agents for name in (agent.id, agent.slug)},
+        searching={name for agent in agents if SEARCH in agent.tools for name in (agent.id, agent.slug)},
+        tools=there.tools,
+        servers=there.servers,
+        models=there.models,
+        workflows={name for each in tx.workflows.all() for name in (each.id, each.slug)},
+        begun=set() if saved is None else {_TRIGGERED.get(each, each) for each in tx.workflows.begun_by(saved)},
+    )
 
 
 def create(tx: Transaction, wanted: Wanted, now: int, *, by: str | None) -> Workflow:

@@ -12,6 +12,8 @@ from arvis.workflows.kinds import ID, KINDS, SUBAGENT, Kind
 from arvis.workflows.walks import reach
 
 _ID = re.compile(ID)
+#: The way out of a loop that leads into its body.
+BODY = "loop-start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,10 @@ class Drawing:
             if isinstance(raw, Mapping) and usable_id(raw.get("id")):
                 self.nodes.setdefault(raw["id"], _node(raw))
         settings = document.get("settings")
-        self.follows_plain = isinstance(settings, Mapping) and settings.get("unlabelled") == "follow"
+        known = settings if isinstance(settings, Mapping) else {}
+        self.follows_plain = known.get("unlabelled") == "follow"
+        self.agent = known.get("agent")
+        self.most_steps = known.get("maxSteps")
         self.connections = [each for raw in _list(document.get("connections")) if (each := self._connection(raw))]
         self.flow = [each for each in self.connections if each.out != SUBAGENT]
         self.delegations = [each for each in self.connections if each.out == SUBAGENT]
@@ -91,6 +96,16 @@ class Drawing:
     def reached(self) -> set[str]:
         """What a run can come to, from any of the nodes at which it may begin."""
         return reach((node.id for node in self.nodes.values() if node.begins), self.ways)
+
+    @cached_property
+    def bodies(self) -> dict[str, set[str]]:
+        """By the loops that a run can come to: the nodes that a round of theirs can come to."""
+        loops = [node.id for node in self.nodes.values() if node.type == "loop" and node.id in self.reached]
+        return {each: self._body_of(each) for each in loops}
+
+    def _body_of(self, loop: str) -> set[str]:
+        first = [each.target for each in self.leaving.get(loop, ()) if each.out == BODY and each.target != loop]
+        return reach(first, self.ways, lambda id_: id_ == loop) - {loop}
 
     @cached_property
     def subagents(self) -> dict[str, list[str]]:

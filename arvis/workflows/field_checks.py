@@ -9,6 +9,8 @@ from typing import Any
 from arvis.workflows.kinds import LARGEST, Field, Form
 from arvis.workflows.rules import Problem, problem
 
+#: What a model without a provider is asked of.
+_BARE = "anthropic"
 _WANTED: Mapping[Form, str] = {
     Form.LINE: "text",
     Form.TEXT: "text",
@@ -24,11 +26,17 @@ _WANTED: Mapping[Form, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What names may stand for; None: they are not looked up. `workflows` are ids and slugs."""
+    """What names may stand for; None: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
+    search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a
+    provider, and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by."""
 
     agents: Collection[str] | None = None
+    searching: Collection[str] | None = None
     tools: Collection[str] | None = None
+    servers: Collection[str] = ()
+    models: Collection[str] | None = None
     workflows: Collection[str] | None = None
+    begun: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +143,26 @@ def _check_names(value: Any, field: Field, place: Place, known: Known) -> Iterat
             code, there = "tool-unknown", known.tools
         case "workflows":
             code, there = "workflow-unknown", known.workflows
+        case "models":
+            code, there = "model-unknown", known.models
         case _:
             return
     if there is None:
         return
     for name in value if isinstance(value, list) else [value]:
-        if isinstance(name, str) and name not in there:
+        if not isinstance(name, str) or name in there:
+            continue
+        if code == "tool-unknown" and _server_of(name) in known.servers:
+            yield place.problem("tool-offline", field.name, value=name)
+        elif code != "model-unknown" or f"{provider_of(name)}/*" not in there:
             yield place.problem(code, field.name, value=name)
+
+
+def _server_of(tool: str) -> str:
+    """The server that a tool of this name would be of; empty for one without a server."""
+    return tool.partition(".")[0] if "." in tool else ""
+
+
+def provider_of(model: str) -> str:
+    """The provider that this name of a model names, or the one that a bare name stands for."""
+    return model.partition("/")[0] if "/" in model else _BARE

@@ -42,7 +42,8 @@ class Form(StrEnum):
 class Field:
     """`least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers
     to choose from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are
-    replaced when the node runs. `words` says what the choices are called where people make them, one for each."""
+    replaced when the node runs. `words` says what the choices are called where people make them, one for each; `unoffered` are choices
+    that documents of others hold and the editor does not offer, because nothing serves them."""
 
     name: str
     form: Form
@@ -57,6 +58,7 @@ class Field:
     fields: tuple[Field, ...] = ()
     offers: str = ""
     template: bool = False
+    unoffered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

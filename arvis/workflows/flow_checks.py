@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from arvis.workflows.choice_words import CALLED_TRIGGERS, UNSERVED_TRIGGERS
 from arvis.workflows.connection_checks import choices
 from arvis.workflows.drawing import Drawing, Node
+from arvis.workflows.field_checks import Known
 from arvis.workflows.rules import Problem, problem
 from arvis.workflows.walks import circles, reach
 
@@ -15,9 +17,10 @@ _HOLDS = frozenset({"if", "approval", "router", "condition", "loop", "wait", "us
 _BRANCHES = frozenset({"if", "router", "condition"})
 
 
-def check_flow(drawing: Drawing) -> Iterator[Problem]:
+def check_flow(drawing: Drawing, known: Known) -> Iterator[Problem]:
     yield from _check_begins(drawing)
     yield from _check_triggers(drawing)
+    yield from _check_served(drawing, known)
     for node in drawing.nodes.values():
         if node.id in drawing.reached and node.id not in drawing.leaving:
             if node.type in _BRANCHES:
@@ -53,6 +56,17 @@ def _check_triggers(drawing: Drawing) -> Iterator[Problem]:
             yield problem("trigger-twice", node=node.id, name=seen[events].name, other=node.name)
         else:
             seen[events] = node
+
+
+def _check_served(drawing: Drawing, known: Known) -> Iterator[Problem]:
+    """Triggers that nothing begins a run at, and those that wait for a row which names this workflow."""
+    for node in drawing.nodes.values():
+        kind = _said(node, "kind") if node.type == "trigger" else ""
+        if kind in UNSERVED_TRIGGERS:
+            yield problem("trigger-unserved", node=node.id, field="kind", name=node.name, value=kind)
+        elif kind in CALLED_TRIGGERS and known.begun is not None and kind not in known.begun:
+            what, how = CALLED_TRIGGERS[kind]
+            yield problem("trigger-idle", node=node.id, field="kind", name=node.name, what=what, how=how)
 
 
 def _said(node: Node, field: str) -> str:

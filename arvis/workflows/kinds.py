@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arvis.workflows.agent_fields import AGENT, AGENT_FIELDS, DEADLINE, LONG, TEMPLATES
-from arvis.workflows.choice_words import RULE_WORDS, TRIGGER_WORDS
+from arvis.workflows.choice_words import CALLED_TRIGGERS, RULE_WORDS, TRIGGER_WORDS, UNSERVED_TRIGGERS
 from arvis.workflows.fields import (
     ABOUT,
     FARTHEST,
@@ -35,6 +35,7 @@ from arvis.workflows.fields import (
 
 __all__ = [
     "ABOUT",
+    "CALLED_TRIGGERS",
     "FARTHEST",
     "ID",
     "INPUTS",
@@ -52,6 +53,7 @@ __all__ = [
     "SCHEMA",
     "SETTINGS",
     "SUBAGENT",
+    "UNSERVED_TRIGGERS",
     "Field",
     "Form",
     "Kind",
@@ -91,6 +93,7 @@ _KINDS = (
                     "manual",
                 ),
                 words=TRIGGER_WORDS,
+                unoffered=tuple(sorted(UNSERVED_TRIGGERS)),
             ),
             Field("description", Form.TEXT, "What it is for", "By this a model chooses among several.", most=2_000),
             Field("platform", Form.LINE, "Platform", "Empty: any.", most=32, offers="platforms"),
@@ -153,7 +156,7 @@ _KINDS = (
                         words=("is", "contains"),
                         default="equal",
                     ),
-                    Field("value", Form.LINE, "this", "Empty never holds.", most=2_000),
+                    Field("value", Form.LINE, "this", f"Empty never holds. {TEMPLATES}", most=2_000, template=True),
                 ),
             ),
         ),
@@ -210,7 +213,12 @@ _KINDS = (
                 most=20,
                 fields=(
                     Field(
-                        "field", Form.LINE, "Field", "A path such as order.total; empty: the whole output.", most=200
+                        "field",
+                        Form.LINE,
+                        "Field",
+                        "A path such as order.total; empty: the whole output. A template is compared itself.",
+                        most=200,
+                        template=True,
                     ),
                     Field(
                         "operator",

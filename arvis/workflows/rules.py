@@ -110,6 +110,24 @@ _RULES = (
     ),
     Rule("tool-unknown", _E, "`{name}` names the tool `{value}`, which is not there.", "Choose a tool that is there."),
     Rule(
+        "tool-offline",
+        _W,
+        "`{name}` names the tool `{value}` of a server that is not connected now.",
+        "Check the name; the server is connected when the tool is first used.",
+    ),
+    Rule(
+        "model-unknown",
+        _W,
+        "`{name}` asks for the model `{value}`, which no account serves: the step fails.",
+        "Choose a model that an account serves, or leave it empty.",
+    ),
+    Rule(
+        "web-search-missing",
+        _W,
+        "`{name}` is to search the web, but its agent has no tool for it.",
+        "Give the agent the tool web_search, or switch the search off.",
+    ),
+    Rule(
         "workflow-unknown",
         _E,
         "`{name}` names the workflow `{value}`, which is not there.",
@@ -192,6 +210,18 @@ _RULES = (
         "`{name}` and `{other}` begin a run at the same events.",
         "Remove one of them, or tell them apart by their channel or words.",
     ),
+    Rule(
+        "trigger-unserved",
+        _W,
+        "`{name}` begins no run: nothing here begins runs of the kind `{value}`.",
+        "Choose another kind, or begin the workflow by hand.",
+    ),
+    Rule(
+        "trigger-idle",
+        _W,
+        "`{name}` begins no run yet: no {what} that is switched on names this workflow.",
+        "Save the workflow, then add one on the page or with {how}.",
+    ),
     Rule("branch-missing", _E, "`{name}` chooses, but no way leads on from it.", "Connect at least one of: {choices}."),
     Rule(
         "approval-branch-missing",
@@ -199,12 +229,36 @@ _RULES = (
         "`{name}` asks, but no way leads on from either answer.",
         "Connect at least one of: {choices}.",
     ),
+    Rule(
+        "conditions-missing",
+        _W,
+        "`{name}` has no condition: it always takes its way `false`.",
+        "Add a condition, or remove the node.",
+    ),
+    Rule(
+        "condition-empty",
+        _W,
+        "A condition of `{name}` is empty and never holds.",
+        "Write what the output is compared with, or remove the condition.",
+    ),
+    Rule(
+        "rule-empty",
+        _W,
+        "A rule of `{name}` compares with nothing.",
+        "Write what it is compared with, or choose an operator such as `empty`.",
+    ),
     Rule("unreachable", _W, "No way leads to `{name}`.", "Connect it, or remove it."),
     Rule(
         "cycle-unbounded",
         _W,
         "Nothing ends this circle but the limit of visits: {path}.",
         "Put a node that chooses into it, such as an if or a loop.",
+    ),
+    Rule(
+        "loop-over-steps",
+        _W,
+        "The loop `{name}` may make {steps} steps, but a run of this workflow ends at {most}.",
+        "Lower its rounds, or raise the steps in the settings.",
     ),
     Rule(
         "loop-without-return",

@@ -138,7 +138,12 @@ async def ask_model(
     `said_by`. Raises `ExecutionError` where its agent is gone or out of reach."""
     del carried
     errand = Errand(
-        prompt=prompt, instructions=instructions, completion="implicit", tools=(), taint=taint_of(context.state)
+        prompt=prompt,
+        instructions=instructions,
+        completion="implicit",
+        tools=(),
+        taint=taint_of(context.state),
+        plain=True,
     )
     agent = await store.read(worker, context.execution, drawn.data)
     return Call("agent", child_state(context.state, errand, agent_id=agent.id), **changes)

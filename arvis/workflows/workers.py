@@ -37,6 +37,12 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
     return target
 
 
+def is_chosen(data: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Return whether somebody chose the agent of this node, by the node or for the whole document. Where nobody has, the run's own does
+    the work, and a conductor does it without its powers."""
+    return any(str(each.get("agent") or "").strip() for each in (data, document.get("settings") or {}))
+
+
 def tools_of(agent: Agent, data: Mapping[str, Any], state: Mapping[str, Any]) -> Sequence[str] | None:
     """The only tools that it may use of its own, by the node and by the errand of the run; None: all."""
     allowed: Sequence[str] | None = state.get(RUN, {}).get("tools")

@@ -89,6 +89,44 @@ async def test_one_with_errors_is_refused_with_all_of_them_and_kept_as_a_draft(s
     assert kept["problems"] == [problem]
 
 
+def called(kind: str = "schedule", **data: Any) -> dict[str, Any]:
+    nodes = [{"id": "t", "type": "trigger", "data": {"kind": kind}}, {"id": "a", "type": "agent", "data": data}]
+    return {"nodes": nodes, "connections": [{"source": "t", "target": "a"}]}
+
+
+async def test_a_trigger_that_no_schedule_calls_is_warned_of_until_one_does(site: Site) -> None:
+    found = await made(site, "Digest", called())
+    (problem,) = found["problems"]
+    assert (problem["rule"], problem["severity"], problem["node"]) == ("trigger-idle", "warning", "t")
+    assert "arvis schedules create" in problem["fix"]
+    assert (await site.call("GET", "/api/names?workflow=digest")).json()["begun"] == []
+    schedule = {
+        "kind": "cron",
+        "agent": "helper",
+        "name": "daily",
+        "schedule": "0 9 * * *",
+        "graph": "workflow:digest",
+        "platform": "web",
+        "channelId": "agent:helper",
+        "prompt": "news",
+    }
+    answer = await site.call("POST", "/api/schedules", json=schedule)
+    assert answer.status == 201, answer.text
+    assert (await site.call("GET", f"{ALL}/digest")).json()["problems"] == []
+    assert (await site.call("GET", "/api/names?workflow=digest")).json()["begun"] == ["schedule"]
+    checked = await site.call("POST", f"{ALL}/check", json={"document": called()})
+    assert [each["rule"] for each in checked.json()["problems"]] == ["trigger-idle"]
+    paused = await site.call("PATCH", f"/api/schedules/{answer.json()['id']}", json={"enabled": False})
+    assert paused.status == 200, paused.text
+    assert (await site.call("GET", f"{ALL}/digest")).json()["problems"] == [problem]
+
+
+@pytest.mark.parametrize("kind", ["calendar", "workbench"])
+async def test_a_trigger_that_nothing_here_begins_is_warned_of(site: Site, kind: str) -> None:
+    (problem,) = (await made(site, "Never", called(kind)))["problems"]
+    assert (problem["rule"], problem["severity"]) == ("trigger-unserved", "warning")
+
+
 async def test_without_a_document_it_is_a_start_to_draw_on(site: Site) -> None:
     answer = await site.call("POST", ALL, json={"name": "Blank"})
     assert answer.status == 201, answer.text

@@ -83,6 +83,16 @@ async def test_what_falls_short_twice_goes_on_with_a_warning(store: Store, said:
     assert len(found.stage.running.model.asked) == (4 if said.startswith("RETRY") else 2)
 
 
+async def test_a_search_of_the_web_without_a_tool_for_it_is_warned_of_once(store: Store) -> None:
+    searching = {"tools": {"web_search": True}, "userPrompt": "Find it."}
+    document = drawing(START, node("a", "agent", **searching), node("b", "agent", **searching), ways=["start > a > b"])
+    found = await ran(store, document)
+    (warning,) = [each.content for each in found.log if each.type == "warning"]
+    assert warning == "Worker is to search the web, but has no tool for it: give the agent the tool web_search."
+    able = await ran(store, document, agent_tools=("look", "web_search"))
+    assert [each for each in able.log if each.type == "warning"] == []
+
+
 async def test_a_hand_back_is_read(store: Store) -> None:
     block = "**HAND_BACK**\nSummary: All is\nwell.\nArtifact: out/a.txt\nNeeds user input: yes\nSuggested next action: ask Ann"
     found = await ran(

@@ -72,6 +72,26 @@ async def begun(house: House, workflow: Workflow, user: str = "ann", **more: Any
     return await house.store.write(begin, wanted, house.clock.now())
 
 
+CONDUCTOR = replace(HELPER, id="agent-conductor", slug="conductor", name="Conductor", role="conductor")
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+async def test_a_conductor_that_nobody_chose_has_no_powers_in_a_run(database: Database, chosen: bool) -> None:
+    """A node without an agent, of a run that no agent was asked for, is the conductor's work."""
+    async with open_house(database, agents=[CONDUCTOR]) as house:
+        await house.store.write(_people, house.clock.now())
+        work = node("w", "agent", "Work", userPrompt="Make one", **({"agent": "conductor"} if chosen else {}))
+        workflow = await draw(house, "make", drawing(TRIGGER, work, ways=["go > w"]))
+        house.provider.script.append("[CREATE_AGENT]\nslug: other\nname: Other\nprompt: Help.\n[/CREATE_AGENT] Made.")
+        by = (await person(house, "owner")).id
+        place = Address(PLATFORM, BOT, "room")
+        wanted = NewWorkflowRun(workflow, CONDUCTOR, place, "chat", input="hello", principal_id=by)
+        await house.store.write(begin, wanted, house.clock.now())
+        await ended_run(house, workflow)
+        created = await house.store.read(lambda tx: tx.agents.by_slug("other"))
+        assert (created is not None) is chosen
+
+
 async def question(house: House) -> Wait:
     async def look() -> Wait | None:
         page = await house.insights.waits(open_only=True, limit=10, cursor=None)

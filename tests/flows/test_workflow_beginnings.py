@@ -10,6 +10,7 @@ import pytest
 from arvis.agents import cancelling
 from arvis.agents.runs import is_run
 from arvis.agents.timetable import Rules, add_schedule
+from arvis.agents.ways import matching
 from arvis.agents.webhooks import HookCall, add_webhook, take_call
 from arvis.agents.workflow_runs import NewWorkflowRun, begin, find, place_of
 from arvis.cli.narrative import story
@@ -86,6 +87,28 @@ async def test_a_trigger_that_does_not_fit_the_place_or_the_agent(house: House, 
     workflow = await draw(house, "All", triggered(**trigger))
     await house.ask("Hello")
     assert await runs_of(house, workflow) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "platform", "thread", "begins"),
+    [
+        ("dashboard", "web", "owner", True),
+        ("dashboard", "web", "v1/key-1/one", False),
+        ("chat-completions", "web", "v1/key-1/one", True),
+        ("chat-completions", "web", "owner", False),
+        ("chat-completions", PLATFORM, "", False),
+        ("chat-app", PLATFORM, "", True),
+        ("chat-app", "web", "v1/key-1/one", False),
+        ("message", "web", "v1/key-1/one", True),
+    ],
+)
+async def test_programs_over_the_api_of_models_have_triggers_of_their_own(
+    house: House, kind: str, platform: str, thread: str, begins: bool
+) -> None:
+    await draw(house, "All", triggered(kind=kind))
+    place = Address(platform, platform, "agent:helper", thread=thread)
+    found = await house.store.read(lambda tx: matching(tx, place, "Hello"))
+    assert bool(found) is begins
 
 
 async def test_one_that_is_switched_off_begins_nothing_by_itself(house: House) -> None:

@@ -81,6 +81,44 @@ async def test_a_condition_is_decided_by_the_data(store: Store, given: object, t
     assert found.stage.running.model.asked == []
 
 
+@pytest.mark.parametrize(
+    ("rule", "taken"),
+    [
+        ({"field": "{{start.total}}", "operator": "greater", "value": "10"}, "a"),
+        ({"field": "{{ start.total }}", "operator": "less", "value": "{{start.most}}"}, "a"),
+        ({"field": "{{start.unit}}.count", "operator": "equals", "value": "3"}, "a"),
+        ({"field": "{{start.total}}", "operator": "equals", "value": "{{start.most}}"}, "b"),
+    ],
+)
+async def test_fields_of_rules_may_hold_templates(store: Store, rule: dict[str, str], taken: str) -> None:
+    given = {"total": 12, "most": 20, "unit": "pens", "pens": {"count": 3}}
+    found = await ran(store, condition([rule]), input=given)
+    assert [each for each in "ab" if found.visited(each)] == [taken]
+    assert found.stage.running.model.asked == []
+
+
+async def test_a_field_that_names_nothing_is_left_to_the_agent(store: Store) -> None:
+    rule = {"field": "{{Nobody.total}}", "operator": "greater", "value": "10"}
+    found = await ran(store, condition([rule]), input={"total": 12}, answers={"Judge whether": "yes"})
+    assert found.visited("a")
+    assert len(found.stage.running.model.asked) == 1
+
+
+@pytest.mark.parametrize(("given", "taken"), [("green", "a"), ("red", "b")])
+async def test_values_of_an_if_may_hold_templates(store: Store, given: str, taken: str) -> None:
+    document = drawing(
+        START,
+        node("w", "response", "Wish", template="Green"),
+        node("i", "if", conditions=[{"operator": "equal", "value": "{{Wish}}"}]),
+        pause("a"),
+        pause("b"),
+        node("g", "response", "Given", template="{{trigger}}"),
+        ways=["start > w > g > i", "i:condition-0 > a", "i:false > b"],
+    )
+    found = await ran(store, document, input=given)
+    assert [each for each in "ab" if found.visited(each)] == [taken]
+
+
 @pytest.mark.parametrize(("said", "taken"), [("Yes.", "a"), ("true", "a"), ("It seems so", "b"), ("no", "b")])
 async def test_without_data_a_model_decides_and_only_true_and_yes_pass(store: Store, said: str, taken: str) -> None:
     found = await ran(store, condition(), input="twelve pens", answers={"Judge whether": said})

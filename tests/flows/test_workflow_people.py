@@ -11,7 +11,7 @@ import pytest
 
 from arvis.agents.owners import choose_place
 from arvis.agents.workflow_runs import NewWorkflowRun, begin
-from arvis.domain.errors import Conflict, Forbidden
+from arvis.domain.errors import Conflict, Forbidden, Unprocessable
 from arvis.domain.executions import Execution, ExecutionStatus, Wait, WaitKind
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole
 from arvis.domain.workflows import Trigger, Workflow, WorkflowVersion
@@ -165,6 +165,17 @@ async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(house: House
         await decide(house, wait, "approve")
     run = await ended(house, run_id)
     assert run.state["out:yes"]["output"] == "Sent: goodbye"
+
+
+async def test_a_question_for_words_is_not_answered_by_a_mere_decision(house: House) -> None:
+    document = drawing(TRIGGER, node("ask", "user-input", "Ask", prompt="What shall I write?"), ways=["go > ask"])
+    run_id = await begun(house, await drawn(house, document))
+    wait = await question(house)
+    with pytest.raises(Unprocessable, match="wants words"):
+        await decide(house, wait, "approve")
+    await house.say("approve")
+    run = await ended(house, run_id)
+    assert run.state["out:ask"]["output"] == "approve"
 
 
 async def test_of_two_answers_at_once_one_counts_and_the_other_hears_of_it(house: House) -> None:

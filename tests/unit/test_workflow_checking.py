@@ -45,15 +45,15 @@ def test_a_rule_is_broken(
         # Circles through something that chooses (seed 002 allows all of them).
         drawn("s:start a:agent i:if", "s>a", "a>i", "i/condition-0>a", data={"i": _TWO}),
         # One branch of a condition, and of an approval.
-        drawn("s:start i:if a:agent p:approval b:agent", "s>i", "i/false>a", "a>p", "p/approve>b"),
+        drawn("s:start i:if a:agent p:approval b:agent", "s>i", "i/false>a", "a>p", "p/approve>b", data={"i": _TWO}),
         # Nested subagents.
         drawn("s:start a:agent b:agent c:agent", "s>a", "a/subagent>b", "b/subagent>c", data={"a": _ON, "b": _ON}),
         drawn("s:start l:loop a:agent b:agent", "s>l", "l/loop-start>a", "a>l/loop-back", "l/loop-exit>b"),
         drawn("s:start a:agent b:agent c:agent", "s>a", "s>b", "a>c", "b>c", data={"c": {"join": "n", "joinCount": 2}}),
         # The rule of 2.7 for connections without a handle.
-        drawn("s:start i:if a:agent", "s>i", "i>a", settings={"unlabelled": "follow"}),
+        drawn("s:start i:if a:agent", "s>i", "i>a", settings={"unlabelled": "follow"}, data={"i": _TWO}),
         # One join for all branches on a circle waits for nobody but itself.
-        drawn("s:start a:agent i:if", "s>a", "a>i", "i/false>a", data={"a": {"join": "all"}}),
+        drawn("s:start a:agent i:if", "s>a", "a>i", "i/false>a", data={"a": {"join": "all"}, "i": _TWO}),
         # Empty fields count as absent.
         drawn("s:start a:agent", "s>a", data={"a": {"agent": "", "model": None, "reasoningEffort": "", "join": ""}}),
     ],
@@ -166,3 +166,38 @@ def test_whatever_it_is_it_is_normalised_once_and_checked(raw: Any) -> None:
 
 def test_what_is_very_deep_is_told_and_not_followed() -> None:
     assert codes(drawn("s:start a:agent", "s>a", data={"a": {"more": deep(100_000)}})) == ["too-deep"]
+
+
+@pytest.mark.parametrize(
+    ("model", "served"),
+    [
+        ("openai/served", True),
+        ("openai/other", False),
+        ("anthropic/whatever", True),
+        ("claude-new", True),
+        ("custom/own", False),
+    ],
+)
+def test_a_model_is_served_by_its_name_or_by_its_provider(model: str, served: bool) -> None:
+    document = drawn("s:start a:agent", "s>a", data={"a": {"model": model}})
+    known = Known(models={"openai/served", "anthropic/*"})
+    assert codes(document, known) == ([] if served else ["model-unknown"])
+    assert codes(document) == []
+
+
+@pytest.mark.parametrize("kind", ["message", "chat-app", "dashboard", "chat-completions", "manual", "schedule"])
+def test_triggers_that_something_begins_are_in_order(kind: str) -> None:
+    document = drawn("t:trigger a:agent", "t>a", data={"t": {"kind": kind}})
+    assert codes(document, Known(begun={"schedule"})) == []
+
+
+@pytest.mark.parametrize("shape", [{"maxIterations": 249}, {"maxIterations": 300, "settings": {"maxSteps": 1_200}}])
+def test_a_loop_within_the_steps_is_in_order(shape: dict[str, Any]) -> None:
+    ways = ("s>l", "l/loop-start>a", "a>b", "b>c", "c>l/loop-back")
+    settings = shape.pop("settings", {})
+    document = drawn("s:start l:loop a:wait b:wait c:wait", *ways, data={"l": shape}, settings=settings)
+    for id_ in "abc":
+        next(node for node in document["nodes"] if node["id"] == id_)["data"] = {"amount": 0}
+    assert codes(document) == []
+    document["settings"]["maxSteps"] = 900
+    assert codes(document) == ["loop-over-steps"]

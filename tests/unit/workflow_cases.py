@@ -79,6 +79,9 @@ _PARTS: list[Case] = [
     ("field-many", _line(allowTools=["x"] * 201), ("a", None, "allowTools")),
     ("agent-unknown", _line(agent="nobody"), ("a", None, "agent")),
     ("tool-unknown", _line(allowTools=["calculate", "guess"]), ("a", None, "allowTools")),
+    ("tool-offline", _line(allowTools=["calculate", "notes.find"]), ("a", None, "allowTools")),
+    ("model-unknown", _line(model="openai/lost"), ("a", None, "model")),
+    ("web-search-missing", _line(agent="helper", tools={"web_search": True}), ("a", None, "tools.web_search")),
     ("workflow-unknown", _one("transfer", workflow="lost"), ("a", None, "workflow")),
 ]
 _CONNECTIONS: list[Case] = [
@@ -115,10 +118,24 @@ _DRAWN: list[Case] = [
     ("start-unconnected", drawn("s:start t:trigger a:agent", "s>a", data=_TRIGGERS), ("t", None, None)),
     ("start-reaches-nothing", drawn("s:start t:trigger", "s>t", data=_TRIGGERS), ("s", None, None)),
     ("trigger-twice", drawn("t:trigger u:trigger a:agent", "t>a", "u>a", data=_TRIGGERS), ("u", None, None)),
+    ("trigger-unserved", drawn("t:trigger a:agent", "t>a", data={"t": {"kind": "calendar"}}), ("t", None, "kind")),
+    ("trigger-idle", drawn("t:trigger a:agent", "t>a", data={"t": {"kind": "webhook"}}), ("t", None, "kind")),
     ("branch-missing", _one("condition", **_RULES), ("a", None, None)),
     ("approval-branch-missing", _one("approval"), ("a", None, None)),
+    ("conditions-missing", _one("if"), ("a", None, "conditions")),
+    ("condition-empty", _one("if", conditions=[{"value": "x"}, {"value": " "}]), ("a", None, "conditions.1.value")),
+    ("rule-empty", _one("condition", rules=[{"operator": "contains"}]), ("a", None, "rules.0.value")),
     ("unreachable", drawn(_PAIR, "s>a"), ("b", None, None)),
     ("cycle-unbounded", drawn(_PAIR, "s>a", "a>b", "b>a"), ("a", None, None)),
+    (
+        "loop-over-steps",
+        drawn(
+            "s:start k:loop l:loop a:agent",
+            *("s>k", "k/loop-start>l", "l/loop-start>a", "a>l/loop-back", "l/loop-exit>k/loop-back"),
+            data={"k": {"maxIterations": 25}, "l": {"maxIterations": 20}},
+        ),
+        ("k", None, "maxIterations"),
+    ),
     ("loop-without-return", drawn("s:start l:loop a:agent", "s>l", "l/loop-start>a"), ("l", None, None)),
     (
         "loop-back-outside",
@@ -163,4 +180,12 @@ _DRAWN: list[Case] = [
 ]
 
 CASES: list[Case] = [*_PARTS, *_CONNECTIONS, *_DRAWN]
-KNOWN = Known(agents={"helper"}, tools={"calculate"}, workflows={"w"})
+KNOWN = Known(
+    agents={"helper"},
+    searching=(),
+    tools={"calculate", "web_search"},
+    servers={"notes"},
+    models={"openai/served", "anthropic/*"},
+    workflows={"w"},
+    begun={"schedule"},
+)

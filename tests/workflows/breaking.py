@@ -289,6 +289,14 @@ SPOILS: tuple[tuple[int, Spoil], ...] = (
     (3, _joins),
     (2, _of_data("userPrompt", *_TEMPLATES)),
     (1, _of_data("prompt", *_TEMPLATES)),
+    (2, _of_data("kind", "calendar", "workbench", "webhook", "heartbeat", "schedule", kind=("trigger",))),
+    (2, _of_data("model", "openai/lost", "openai/served", "lost", "anthropic/any", "/", "", 1, kind=_AGENT)),
+    (1, _of_data("allowTools", ["notes.find"], ["other.find", "look"], ["notes."], kind=_AGENT)),
+    (2, _of_data("tools", {"web_search": True}, {"web_search": 1}, kind=_AGENT)),
+    (1, _of_data("agent", "text", "helper", "nobody", kind=_AGENT)),
+    (2, _of_data("maxIterations", 300, 1_000, 0, 2.5, True, kind=("loop",))),
+    (2, _of_data("conditions", [], [{}], [{"value": " "}], [{"value": "\u00a0"}], [1], kind=("if",))),
+    (1, _of_data("rules", [{"operator": "contains"}], [{"operator": "less", "value": "\t"}], kind=("condition",))),
 )
 #: What makes documents so large that they cost time.
 HEAVY: tuple[Spoil, ...] = (

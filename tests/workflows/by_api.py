@@ -21,7 +21,7 @@ async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]])
     """Of all that are objects. The folder is that of a daemon of its own."""
     found: list[str] = []
     async with running_site(folder, real_insights=True) as site:
-        names: Names = {"agents": [], "tools": await _tools(site), "workflows": []}
+        names: Names = await _names(site)
         for number, document in documents:
             if isinstance(document, dict):
                 differing = await _difference(site, storable_json(document), names)
@@ -29,10 +29,10 @@ async def differences_of_api(folder: Path, documents: Sequence[tuple[int, Any]])
     return found
 
 
-async def _tools(site: Site) -> list[str]:
-    """The names of the tools that documents may use there."""
-    answer = await site.call("GET", "/api/tools")
-    return [tool["name"] for tool in answer.json()["items"]]
+async def _names(site: Site) -> Names:
+    """Return the names that documents may use there, as the editor reads them."""
+    shown = (await site.call("GET", "/api/names")).json()
+    return {name: each for name, each in shown.items() if each is not None}
 
 
 async def _difference(site: Site, document: Any, names: Names) -> str | None:

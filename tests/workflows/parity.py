@@ -11,7 +11,15 @@ from arvis.workflows.rules import RULES
 from tests.workflows.preflight import Names, Preflight, difference, in_python, is_error
 
 #: What every second document is judged with: names that are there.
-NAMES: Names = {"agents": ["helper", "text"], "tools": ["look", "a"], "workflows": ["another"]}
+NAMES: Names = {
+    "agents": ["helper", "text"],
+    "searching": ["text"],
+    "tools": ["look", "a", "web_search"],
+    "servers": ["notes"],
+    "models": ["openai/served", "anthropic/*"],
+    "workflows": ["another"],
+    "begun": ["schedule"],
+}
 
 
 @dataclass(slots=True)

@@ -47,6 +47,12 @@ VALUES (:workflow_id, :node_id, :kind, :platform, :channel, :words, :description
 -- Once for every message; the order is made by whoever reads the few.
 SELECT * FROM workflow_triggers WHERE kind IN (:kind, :other) LIMIT :limit;
 
+-- name: rows_that_begin_workflow
+-- Schedules, heartbeats and web hooks are few; both names of the workflow stand for it.
+SELECT DISTINCT kind FROM schedules WHERE enabled = 1 AND graph IN (:by_id, :by_slug)
+UNION
+SELECT DISTINCT 'webhook' AS kind FROM webhooks WHERE enabled = 1 AND graph IN (:by_id, :by_slug);
+
 -- name: add_workflow_run
 INSERT INTO workflow_runs (
     execution_id, workflow_id, version, source, entry, again_of, entries, principal_id, request, created_at

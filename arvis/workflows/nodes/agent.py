@@ -6,7 +6,7 @@ whatever is killed in between. The result falls short once at most; then it goes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,14 +26,15 @@ from arvis.workflows.carried import Carried
 from arvis.workflows.delegating import DEFAULT_PROMPT, MOST_ROUNDS, subagents_of
 from arvis.workflows.log import Line, line, write
 from arvis.workflows.parts import Drawn, NodeParts
+from arvis.workflows.routing_checks import SEARCH
 from arvis.workflows.visiting import carried_of, fill, give_up, leave, taint_of
-from arvis.workflows.workers import graph_of, tools_of, worker
+from arvis.workflows.workers import graph_of, is_chosen, tools_of, worker
 
 BEFORE, TASK, AFTER, JUDGE = "before", "task", "after", "judge"
 #: A task is tried so often.
 _MOST_TRIES = 2
-#: Of a run: that it was said that nobody passes the effort on.
-_EFFORT = "effort_told"
+#: Key of a run's state: of what its nodes ask for in vain it has warned.
+_TOLD = "lacking_told"
 #: Where there is neither a task nor a previous output.
 _NO_TASK = "Begin."
 
@@ -156,10 +157,15 @@ class _Agent:
             rounds=MOST_ROUNDS,
             subagents=subagents,
             within={"run": context.execution.id, "call": None, "depth": 0} if subagents else None,
+            plain=phase == JUDGE or not is_chosen(self._data, self._drawn.document),
         )
         write(context, [line(self._drawn.id, LogType.START_PROMPT, prompt)])
         now = {**kept, "phase": phase, "asked": prompt, "agent": agent.name}
-        changes = {**phases.keeping(context, now), **self._warned(context), **({DELEGATES: True} if subagents else {})}
+        changes = {
+            **phases.keeping(context, now),
+            **self._warned(context, agent),
+            **({DELEGATES: True} if subagents else {}),
+        }
         state = child_state(context.state, errand, agent_id=agent.id)
         return Call(graph_of(agent, delegates=bool(subagents)), state, **changes, **(ended.files if ended else {}))
 
@@ -170,16 +176,20 @@ class _Agent:
         last = AFTER if str(self._data.get("afterPrompt") or "").strip() else TASK
         return f"{own}\n\n{replies.CONTRACT}" if self._data.get("completionContract") and phase == last else own
 
-    def _warned(self, context: NodeContext) -> dict[str, Any]:
-        """Nobody knows yet how to ask a vendor for more or less of it."""
-        if not self._data.get("reasoningEffort") or context.state.get(_EFFORT):
-            return {}
-        effort = self._data["reasoningEffort"]
-        write(
-            context,
-            [line(self._drawn.id, LogType.WARNING, f"The reasoning effort “{effort}” is not passed on to the model.")],
-        )
-        return {_EFFORT: True}
+    def _warned(self, context: NodeContext, agent: Agent) -> dict[str, Any]:
+        """Warn, once in a run, of what nodes ask for and do not get."""
+        told: Mapping[str, Any] = context.state.get(_TOLD) or {}
+        fresh = {name: text for name, text in self._lacking(agent) if name not in told}
+        write(context, [line(self._drawn.id, LogType.WARNING, text) for text in fresh.values()])
+        return {_TOLD: {**told, **dict.fromkeys(fresh, True)}} if fresh else {}
+
+    def _lacking(self, agent: Agent) -> Iterator[tuple[str, str]]:
+        """Name what this node asks for in vain, each with a sentence."""
+        if effort := self._data.get("reasoningEffort"):
+            yield "effort", f"The reasoning effort “{effort}” is not passed on to the model."
+        if (self._data.get("tools") or {}).get(SEARCH) is True and SEARCH not in agent.tools:
+            text = f"{agent.name} is to search the web, but has no tool for it: give the agent the tool {SEARCH}."
+            yield f"{SEARCH}:{agent.id}", text
 
     async def _ended(self, context: NodeContext, answer: Answer, kept: Mapping[str, Any]) -> _Ended:
         taint, files = await self._store.read(_brought, context.execution)

@@ -79,7 +79,8 @@ async def _answered(context: NodeContext, drawn: Drawn, parts: NodeParts, carrie
 def _told(rule: Mapping[str, Any], context: NodeContext, carried: Carried) -> str:
     operator = str(rule.get("operator") or "equals").replace("_", " ")
     value = fill(str(rule.get("value") or ""), context, carried)
-    return " ".join(filter(None, [str(rule.get("field") or "the whole"), operator, value]))
+    field = fill(str(rule.get("field") or ""), context, carried)
+    return " ".join(filter(None, [field or "the whole", operator, value]))
 
 
 def _handle(holds: bool) -> str:

@@ -8,7 +8,7 @@ from arvis.graph.decisions import Decision, Node
 from arvis.workflows.conditions import checks
 from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn, NodeParts
-from arvis.workflows.visiting import carried_of, is_tainted, leave
+from arvis.workflows.visiting import carried_of, fill, is_tainted, leave
 
 _FALLBACK = "false"
 
@@ -18,7 +18,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
 
     async def choose(context: NodeContext) -> Decision:
         carried = carried_of(context)
-        done = checks(drawn.data.get("conditions") or (), carried.output)
+        done = checks(drawn.data.get("conditions") or (), carried.output, lambda text: fill(text, context, carried))
         lines = [
             line(drawn.id, LogType.LOGIC_CHECK, f"{_said(each.operator, each.expected, each.holds)}") for each in done
         ]

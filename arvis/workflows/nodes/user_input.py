@@ -29,7 +29,7 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
         if context.answer.expired:
             return give_up(context, drawn, carried, "Nobody answered in time.")
         value = context.answer.value if isinstance(context.answer.value, Mapping) else {}
-        text = str(value.get("text") or value.get("note") or value.get("decision") or "")
+        text = str(value.get("text") or value.get("note") or "")
         who = await parts.store.read(name_of_person, context.answer.by)
         # Whoever answers in the person's place does not speak with the person's rights.
         taint = CLEAN if context.answer.by == context.execution.principal_id else frozenset({Label.PEOPLE})

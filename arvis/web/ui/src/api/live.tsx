@@ -40,18 +40,20 @@ const TOPICS = [
 
 /** What else is read again when a topic has changed. */
 const ALSO: Record<string, string[]> = {
-  accounts: ["models", "setup"],
-  agents: ["setup"],
+  accounts: ["models", "names", "setup"],
+  agents: ["names", "setup"],
   bots: ["setup"],
   compactions: ["conversations"],
   executions: ["activity", "schedules", "projects", "runs"],
   jobs: ["activity", "executions"],
   messages: ["conversations", "waits"],
   people: ["pairings"],
-  settings: ["setup"],
+  schedules: ["names"],
+  settings: ["names", "setup"],
   users: ["auth"],
   waits: ["runs"],
-  workflows: ["runs"],
+  webhooks: ["names"],
+  workflows: ["names", "runs"],
 };
 
 export function LiveProvider({ children }: { children: ReactNode }) {

@@ -646,6 +646,13 @@ export interface Routes {
     body: undefined;
     answer: { items: { name: string; provider: string; model: string; inputUsd: number | null; outputUsd: number | null; cachedUsd: number | null; window: number; sees: boolean; accounts: string[] }[]; nextCursor: string | null };
   };
+  /** What documents of workflows may name. */
+  "GET /api/names": {
+    path: Record<string, never>;
+    query: { workflow?: string };
+    body: undefined;
+    answer: { agents: string[]; searching: string[]; tools: string[]; servers: string[]; models: string[] | null; workflows: string[]; begun: string[] };
+  };
   /** What runs, waits and failed just now, and how fast messages were answered. */
   "GET /api/overview": {
     path: Record<string, never>;
@@ -1155,7 +1162,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; outs: string[]; rowHandles: { field: string; prefix: string } | null; ins: string[]; chooses: boolean; begins: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; fields: Record<string, unknown>[]; offers: string }[]; mostNodes: number; mostConnections: number; mostBytes: number };
+    answer: { kinds: { name: string; label: string; category: string; help: string; fields: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; outs: string[]; rowHandles: { field: string; prefix: string } | null; ins: string[]; chooses: boolean; begins: boolean }[]; settings: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; joins: { name: string; form: "choice" | "line" | "list" | "number" | "object" | "rows" | "switch" | "switches" | "text"; label: string; help: string; required: boolean; default: unknown; least: number | null; most: number | null; choices: string[]; unoffered: string[]; fields: Record<string, unknown>[]; offers: string }[]; mostNodes: number; mostConnections: number; mostBytes: number };
   };
   /** The JSON schema of documents. */
   "GET /api/workflows/schema": {

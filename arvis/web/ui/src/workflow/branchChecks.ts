@@ -1,14 +1,19 @@
 /** Loops and their bodies, what runs beside one another, and transfers: the same as `arvis/workflows/branch_checks.py`. */
 
-import { begins, type Drawing, type DrawnNode } from "./drawing";
+import { BODY, begins, type Drawing, type DrawnNode } from "./drawing";
+import { isWhole } from "./fieldChecks";
+import { at, type Maybe } from "./json";
 import { LOOP_BACK } from "./kinds";
 import { problem } from "./problem";
 import type { Problem } from "./types";
 import { backwards, reach } from "./walks";
 
-const BODY = "loop-start";
 /** More `parallel` nodes within one another are not told apart. */
 const DEEPEST = 16;
+/** What stands where a document says nothing of rounds or steps, and the most that are counted. */
+const [ROUNDS, STEPS, COUNTED] = [10, 1_000, 1_000_000_000];
+/** So many loops within one another are counted. */
+const MOST_INNER = 20;
 
 /** A node, and how many `parallel` nodes are open where a run comes to it; `before` is the step before it. */
 interface Step {
@@ -26,10 +31,7 @@ const reachedOf = (drawing: Drawing, type: string): DrawnNode[] =>
   [...drawing.nodes.values()].filter((node) => node.type === type && drawing.reached.has(node.id));
 
 function* checkLoop(loop: DrawnNode, drawing: Drawing): Generator<Problem> {
-  const first = (drawing.leaving.get(loop.id) ?? []).filter((each) => each.out === BODY && each.target !== loop.id);
-  const starts = first.map((each) => each.target);
-  const body = reach(starts, drawing.ways, (id) => id === loop.id);
-  body.delete(loop.id);
+  const body = drawing.bodies.get(loop.id) ?? new Set<string>();
   const returns = drawing.live.filter((each) => each.target === loop.id && each.into === LOOP_BACK);
   const inside = returns.filter((each) => body.has(each.source) || (each.source === loop.id && each.out === BODY));
   if (inside.length === 0) yield problem("loop-without-return", { node: loop.id }, { name: loop.name });
@@ -42,7 +44,27 @@ function* checkLoop(loop: DrawnNode, drawing: Drawing): Generator<Problem> {
     if (!body.has(transfer.id)) continue;
     yield problem("transfer-in-loop", { node: transfer.id }, { name: transfer.name, other: loop.name });
   }
+  if (inside.length > 0) yield* checkRounds(loop, body, drawing);
 }
+
+/** A loop that comes to the limit of steps by its rounds alone. What loops in its body repeat counts as often. */
+function* checkRounds(loop: DrawnNode, body: ReadonlySet<string>, drawing: Drawing): Generator<Problem> {
+  const most = whole(drawing.mostSteps, STEPS);
+  const loops = [...drawing.nodes.values()].filter((node) => body.has(node.id) && node.type === "loop");
+  const inner = loops.slice(0, MOST_INNER).map((one) => ({
+    rounds: roundsOf(one),
+    its: new Set([one.id, ...(drawing.bodies.get(one.id) ?? [])]),
+  }));
+  let steps = 1;
+  for (const id of body) steps += inner.reduce((times, one) => (one.its.has(id) ? times * one.rounds : times), 1);
+  steps = Math.min(steps * roundsOf(loop), COUNTED);
+  if (steps <= most) return;
+  yield problem("loop-over-steps", { node: loop.id, field: "maxIterations" }, { name: loop.name, steps, most });
+}
+
+const roundsOf = (loop: DrawnNode): number => whole(at(loop.data, "maxIterations"), ROUNDS);
+
+const whole = (value: Maybe, otherwise: number): number => (isWhole(value) && value > 0 ? value : otherwise);
 
 function* checkRegions(drawing: Drawing): Generator<Problem> {
   const came = walked(drawing);

@@ -13,6 +13,7 @@ import { at, isObject, isText, type Maybe } from "./json";
 import * as kinds from "./kinds";
 import { kindOf } from "./node";
 import { problem } from "./problem";
+import { checkRouting, checkSearching } from "./routingChecks";
 import { checkTemplates } from "./templateChecks";
 import type { Json, JsonObject, Problem, WorkflowDocument } from "./types";
 
@@ -36,7 +37,9 @@ function* checkAll(document: JsonObject, known: Known): Generator<Problem> {
   yield* checkNodes(nodes, known);
   yield* checkConnections(connections, drawing);
   yield* checkSubagents(drawing);
-  yield* checkFlow(drawing);
+  yield* checkFlow(drawing, known);
+  yield* checkRouting(drawing);
+  yield* checkSearching(drawing, known);
   yield* checkBranches(drawing);
   yield* checkJoins(drawing);
   yield* checkTemplates(drawing);

@@ -5,6 +5,9 @@ import { ID, KINDS, type Kind, type KindName, SUBAGENT } from "./kinds";
 import type { Json, JsonObject } from "./types";
 import { listOf, reach } from "./walks";
 
+/** The way out of a loop that leads into its body. */
+export const BODY = "loop-start";
+
 const USABLE = new RegExp(`^(?:${ID})$`);
 
 /** `kind` is undefined for unknown types. `data` is empty where it cannot be read. */
@@ -33,6 +36,8 @@ export interface DrawnConnection {
 export class Drawing {
   readonly nodes = new Map<string, DrawnNode>();
   readonly followsPlain: boolean;
+  readonly agent: Maybe;
+  readonly mostSteps: Maybe;
   readonly connections: readonly DrawnConnection[];
   readonly flow: readonly DrawnConnection[];
   readonly delegations: readonly DrawnConnection[];
@@ -41,6 +46,7 @@ export class Drawing {
   readonly leaving: Map<string, DrawnConnection[]>;
   readonly reached: Set<string>;
   readonly subagents: Map<string, string[]>;
+  readonly bodies: Map<string, Set<string>>;
 
   constructor(document: JsonObject) {
     for (const raw of rowsOf(at(document, "nodes"))) {
@@ -48,7 +54,10 @@ export class Drawing {
       if (isObject(raw) && isUsable(id) && !this.nodes.has(id)) this.nodes.set(id, drawnNode(id, raw));
     }
     const settings = at(document, "settings");
-    this.followsPlain = isObject(settings) && at(settings, "unlabelled") === "follow";
+    const known = isObject(settings) ? settings : {};
+    this.followsPlain = at(known, "unlabelled") === "follow";
+    this.agent = at(known, "agent");
+    this.mostSteps = at(known, "maxSteps");
     this.connections = rowsOf(at(document, "connections")).flatMap((raw) => this.connection(raw));
     this.flow = this.connections.filter((each) => each.out !== SUBAGENT);
     this.delegations = this.connections.filter((each) => each.out === SUBAGENT);
@@ -58,6 +67,20 @@ export class Drawing {
     const starts = [...this.nodes.values()].filter(begins).map((node) => node.id);
     this.reached = reach(starts, this.ways);
     this.subagents = waysOf(this.delegations);
+    const loops = [...this.nodes.values()].filter((node) => node.type === "loop" && this.reached.has(node.id));
+    this.bodies = new Map(loops.map(({ id }) => [id, this.bodyOf(id)]));
+  }
+
+  /** The nodes that a round of this loop can come to. */
+  private bodyOf(loop: string): Set<string> {
+    const first = (this.leaving.get(loop) ?? []).filter((each) => each.out === BODY && each.target !== loop);
+    const body = reach(
+      first.map((each) => each.target),
+      this.ways,
+      (id) => id === loop,
+    );
+    body.delete(loop);
+    return body;
   }
 
   private connection(raw: Json): DrawnConnection[] {

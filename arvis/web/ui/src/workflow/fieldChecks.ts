@@ -6,6 +6,9 @@ import { problem } from "./problem";
 import type { RuleCode } from "./rules";
 import type { Json, JsonObject, Problem } from "./types";
 
+/** What a model without a provider is asked of. */
+const BARE = "anthropic";
+
 const WANTED: Readonly<Record<Form, string>> = {
   line: "text",
   text: "text",
@@ -18,11 +21,19 @@ const WANTED: Readonly<Record<Form, string>> = {
   object: "an object",
 };
 
-/** What names may stand for; absent: they are not looked up. `workflows` are ids and slugs. */
+/**
+ * What names may stand for; absent: they are not looked up. `workflows` and `agents` are ids and slugs, `searching` the agents that can
+ * search the web, `servers` those whose tools are known once they are connected. `models` holds `provider/model`, names without a provider,
+ * and `provider/*` for whatever a provider has. `begun` are the kinds of triggers that a row of its own begins this workflow by.
+ */
 export interface Known {
   readonly agents?: ReadonlySet<string> | null;
+  readonly searching?: ReadonlySet<string> | null;
   readonly tools?: ReadonlySet<string> | null;
+  readonly servers?: ReadonlySet<string>;
+  readonly models?: ReadonlySet<string> | null;
   readonly workflows?: ReadonlySet<string> | null;
+  readonly begun?: ReadonlySet<string> | null;
 }
 
 /** Where a value stands: the node (null: the document), what that is called, and the path of fields above it. */
@@ -128,9 +139,20 @@ function* checkNames(value: Json, field: Field, place: Place, known: Known): Gen
   const [code, there] = offered(field.offers, known);
   if (!there) return;
   for (const name of Array.isArray(value) ? value : [value]) {
-    if (isText(name) && !there.has(name)) yield place.problem(code, field.name, { value: name });
+    if (!isText(name) || there.has(name)) continue;
+    if (code === "tool-unknown" && known.servers?.has(serverOf(name))) {
+      yield place.problem("tool-offline", field.name, { value: name });
+    } else if (code !== "model-unknown" || !there.has(`${providerOf(name)}/*`)) {
+      yield place.problem(code, field.name, { value: name });
+    }
   }
 }
+
+/** The server that a tool of this name would be of; empty for one without a server. */
+const serverOf = (tool: string): string => (tool.includes(".") ? tool.slice(0, tool.indexOf(".")) : "");
+
+/** The provider that this name of a model names, or the one that a bare name stands for. */
+export const providerOf = (model: string): string => (model.includes("/") ? model.slice(0, model.indexOf("/")) : BARE);
 
 function offered(offers: string, known: Known): [RuleCode, ReadonlySet<string> | null | undefined] {
   switch (offers) {
@@ -140,6 +162,8 @@ function offered(offers: string, known: Known): [RuleCode, ReadonlySet<string> |
       return ["tool-unknown", known.tools];
     case "workflows":
       return ["workflow-unknown", known.workflows];
+    case "models":
+      return ["model-unknown", known.models];
     default:
       return ["agent-unknown", null];
   }

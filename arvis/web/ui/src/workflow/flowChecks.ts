@@ -2,7 +2,9 @@
 
 import { choicesOf } from "./connectionChecks";
 import { begins, type Drawing, type DrawnNode } from "./drawing";
+import type { Known } from "./fieldChecks";
 import { at, isText } from "./json";
+import { CALLED_TRIGGERS, UNSERVED_TRIGGERS } from "./kinds";
 import { problem } from "./problem";
 import type { Problem } from "./types";
 import { circles, reach } from "./walks";
@@ -12,9 +14,10 @@ const HOLDS = new Set(["if", "approval", "router", "condition", "loop", "wait", 
 /** Those that take one of their ways and have none. */
 const BRANCHES = new Set(["if", "router", "condition"]);
 
-export function* checkFlow(drawing: Drawing): Generator<Problem> {
+export function* checkFlow(drawing: Drawing, known: Known): Generator<Problem> {
   yield* checkBegins(drawing);
   yield* checkTriggers(drawing);
+  yield* checkServed(drawing, known);
   for (const node of drawing.nodes.values()) {
     if (!drawing.reached.has(node.id) || drawing.leaving.has(node.id)) continue;
     const values = { name: node.name, choices: choicesOf(node) };
@@ -47,6 +50,20 @@ function* checkTriggers(drawing: Drawing): Generator<Problem> {
       yield problem("trigger-twice", { node: node.id }, { name: other.name, other: node.name });
     } else {
       seen.set(events, node);
+    }
+  }
+}
+
+/** Triggers that nothing begins a run at, and those that wait for a row which names this workflow. */
+function* checkServed(drawing: Drawing, known: Known): Generator<Problem> {
+  for (const node of drawing.nodes.values()) {
+    const value = node.type === "trigger" ? said(node, "kind") : "";
+    const place = { node: node.id, field: "kind" };
+    const called = Object.hasOwn(CALLED_TRIGGERS, value) ? CALLED_TRIGGERS[value] : undefined;
+    if (UNSERVED_TRIGGERS.includes(value)) {
+      yield problem("trigger-unserved", place, { name: node.name, value });
+    } else if (called !== undefined && known.begun && !known.begun.has(value)) {
+      yield problem("trigger-idle", place, { name: node.name, what: called[0], how: called[1] });
     }
   }
 }

@@ -6,7 +6,8 @@ export type Form = "line" | "text" | "number" | "switch" | "choice" | "rows" | "
 /**
  * `least` and `most` bound numbers, the characters of texts, and how many rows there are. `offers` says what the editor offers to choose
  * from (agents, tools, workflows, models, platforms, people). In the texts of a `template` names in double braces are replaced when the
- * node runs. `words` says what the choices are called, one for each.
+ * node runs. `words` says what the choices are called, one for each; `unoffered` are choices that documents of others hold and that are
+ * not offered, because nothing serves them.
  */
 export interface Field {
   readonly name: string;
@@ -22,6 +23,7 @@ export interface Field {
   readonly fields: readonly Field[];
   readonly offers: string;
   readonly template: boolean;
+  readonly unoffered: readonly string[];
 }
 
 export type KindName = "start" | "trigger" | "agent" | "tool-call" | "if" | "router" | "condition" | "approval" | "user-input" | "wait" | "loop" | "parallel" | "merge" | "sub-workflow" | "response" | "transfer";
@@ -45,7 +47,7 @@ export interface Kind {
 
 const field = (name: string, form: Form, label: string, more: Partial<Field> = {}): Field => ({
   name, form, label, help: "", required: false, default: null, least: null, most: null, choices: [], words: [], fields: [], offers: "",
-  template: false, ...more,
+  template: false, unoffered: [], ...more,
 });
 
 export const MOST_NODES = 500;
@@ -60,6 +62,8 @@ export const SUBAGENT = "subagent";
 export const LOOP_BACK = "loop-back";
 export const OUTPUTS = ["", "output", "source"] as readonly string[];
 export const INPUTS = ["", "input", "target"] as readonly string[];
+export const UNSERVED_TRIGGERS = ["calendar", "workbench"] as readonly string[];
+export const CALLED_TRIGGERS: Readonly<Record<string, readonly [what: string, how: string]>> = {"schedule": ["schedule", "`arvis schedules create --workflow`"], "heartbeat": ["heartbeat", "`arvis schedules create --heartbeat --workflow`"], "webhook": ["web hook", "`arvis webhooks create --workflow`"]};
 
 /** How several incoming connections come together, of every kind but those that begin. */
 export const JOIN: Field = field("join", "choice", "When several branches arrive", { choices: ["each", "all", "any", "n"], words: ["Run for every arrival", "Run once, when all have come", "Run once, at the first", "Run once, when so many have come"] });
@@ -94,7 +98,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "trigger", label: "Trigger", category: "begin",
     help: "Begins a run by itself; its output is what came.",
     fields: [
-      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message comes", "A message comes in a chat app", "Somebody writes in the dashboard", "Somebody writes in the workbench", "A program asks over the API for models", "A schedule is due", "An event of the calendar begins", "The heartbeat comes", "A web hook is called", "Somebody begins it by hand"] }),
+      field("kind", "choice", "When", { required: true, choices: ["message", "chat-app", "dashboard", "workbench", "chat-completions", "schedule", "calendar", "heartbeat", "webhook", "manual"], words: ["A message comes", "A message comes in a chat app", "Somebody writes in the dashboard", "Somebody writes in the workbench", "A program asks over the API for models", "A schedule is due", "An event of the calendar begins", "The heartbeat comes", "A web hook is called", "Somebody begins it by hand"], unoffered: ["calendar", "workbench"] }),
       field("description", "text", "What it is for", { help: "By this a model chooses among several.", most: 2000 }),
       field("platform", "line", "Platform", { help: "Empty: any.", most: 32, offers: "platforms" }),
       field("channel", "line", "Channel", { help: "Empty: any.", most: 200 }),
@@ -136,7 +140,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     name: "if", label: "If", category: "routing",
     help: "Takes the first way whose condition holds for the previous output.",
     fields: [
-      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty never holds.", most: 2000 })] }),
+      field("conditions", "rows", "Conditions", { most: 20, fields: [field("operator", "choice", "The output", { default: "equal", choices: ["equal", "contains"], words: ["is", "contains"] }), field("value", "line", "this", { help: "Empty never holds. {{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["false"], rowHandles: ["conditions", "condition-"], ins: [""], chooses: true, begins: false,
   },
@@ -156,7 +160,7 @@ export const KINDS: Readonly<Record<KindName, Kind>> = {
     fields: [
       field("agent", "line", "Agent", { help: "Who does it; empty: the agent of the run.", most: 64, offers: "agents" }),
       field("combinator", "choice", "Hold", { default: "and", choices: ["and", "or"], words: ["All of the rules", "One of the rules"] }),
-      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output.", most: 200 }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
+      field("rules", "rows", "Rules", { required: true, least: 1, most: 20, fields: [field("field", "line", "Field", { help: "A path such as order.total; empty: the whole output. A template is compared itself.", most: 200, template: true }), field("operator", "choice", "is", { default: "equals", choices: ["equals", "not_equals", "contains", "not_contains", "starts_with", "ends_with", "greater", "less", "at_least", "at_most", "empty", "not_empty", "exists", "matches"], words: ["equal to", "not equal to", "containing", "not containing", "beginning with", "ending with", "greater than", "less than", "at least", "at most", "empty", "not empty", "there at all", "matching the pattern"] }), field("value", "line", "Value", { help: "{{PREVIOUS_OUTPUT}}, {{trigger}}, {{Label}} and {{Label.result}} are replaced.", most: 2000, template: true })] }),
     ],
     outs: ["condition-true", "condition-false"], rowHandles: null, ins: [""], chooses: true, begins: false,
   },

@@ -33,7 +33,7 @@ export function useEditing(base: Base): Editor {
   const saved = useMemo(() => JSON.stringify(base.document), [base.document]);
   const dirty = slug !== base.slug || (document !== base.document && JSON.stringify(document) !== saved);
   useKeeping(base, document, slug, dirty);
-  const problems = useProblems(document);
+  const problems = useProblems(document, base.id);
   const troubles = useMemo(() => troublesOf(problems), [problems]);
   return { state, dispatch, document, slug, setSlug, dirty, problems, troubles, said, say };
 }
@@ -50,8 +50,8 @@ function useKeeping({ id: saved, version }: Base, document: WorkflowDocument, sl
 }
 
 /** What is wrong, a moment after the last change. */
-function useProblems(document: WorkflowDocument): readonly Problem[] {
-  const known = useKnown();
+function useProblems(document: WorkflowDocument, id: string | null): readonly Problem[] {
+  const known = useKnown(id);
   const [problems, setProblems] = useState<readonly Problem[]>(() => check(document, known));
   useEffect(() => {
     const timer = window.setTimeout(() => setProblems(check(document, known)), CHECK_MS);

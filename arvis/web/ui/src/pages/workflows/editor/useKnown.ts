@@ -2,20 +2,24 @@ import { useMemo } from "react";
 import { useApi } from "../../../api/hooks";
 import type { Known } from "../../../workflow/checking";
 
-/** The names that nodes may refer to. What is not read yet, or only in part, is not looked up. */
-export function useKnown(): Known {
-  const agents = useApi("GET /api/agents", {}).data;
-  const tools = useApi("GET /api/tools", {}).data;
-  const workflows = useApi("GET /api/workflows", {}).data;
+const setOf = (names: readonly string[] | null): ReadonlySet<string> | null => names && new Set(names);
+
+/** The names that the document of this workflow may use (null: of one that is not saved). Until they are read, nothing is looked up. */
+export function useKnown(workflow: string | null): Known {
+  const names = useApi("GET /api/names", { query: workflow === null ? {} : { workflow } }).data;
   return useMemo(
-    () => ({
-      agents: agents && new Set(agents.items.flatMap(({ id, slug }) => [id, slug])),
-      tools: tools && new Set(tools.items.map(({ name }) => name)),
-      workflows:
-        workflows && workflows.nextCursor === null
-          ? new Set(workflows.items.flatMap(({ id, slug }) => [id, slug]))
-          : undefined,
-    }),
-    [agents, tools, workflows],
+    () =>
+      names === undefined
+        ? {}
+        : {
+            agents: setOf(names.agents),
+            searching: setOf(names.searching),
+            tools: setOf(names.tools),
+            servers: new Set(names.servers),
+            models: setOf(names.models),
+            workflows: setOf(names.workflows),
+            begun: setOf(names.begun),
+          },
+    [names],
   );
 }

@@ -52,7 +52,7 @@ export function FieldOf(props: FieldProps) {
         <Labelled label={field.label} hint={hint} error={error}>
           <Choice
             value={text || String(field.default ?? "")}
-            options={choicesOf(field)}
+            options={choicesOf(field, text)}
             disabled={disabled}
             onChange={(chosen) => onChange(chosen === "" ? undefined : chosen)}
           />
@@ -91,10 +91,12 @@ export function FieldOf(props: FieldProps) {
   }
 }
 
-/** The choices in words; where none must be made, that comes first. */
-function choicesOf(field: Field): [string, string][] {
+/** The choices in words; where none must be made, that comes first. What nothing serves is there only where it is chosen already. */
+function choicesOf(field: Field, chosen: string): [string, string][] {
   const named = field.choices.flatMap((one, place): [string, string][] =>
-    one === "" ? [] : [[one, field.words[place] || reveal(one.replace(/[_-]/g, " "))]],
+    one === "" || (field.unoffered.includes(one) && one !== chosen)
+      ? []
+      : [[one, field.words[place] || reveal(one.replace(/[_-]/g, " "))]],
   );
   return field.default === null ? [["", field.required ? texts.fields.choose : texts.fields.unset], ...named] : named;
 }

@@ -23,7 +23,9 @@ export function useOffers(offers: string): Offer[] {
     case "workflows":
       return (workflows.data?.items ?? []).map(({ slug, name }) => [slug, reveal(name)]);
     case "models":
-      return (models.data?.items ?? []).map(({ name }) => [name, reveal(name)]);
+      return (models.data?.items ?? [])
+        .filter(({ accounts }) => accounts.length > 0)
+        .map(({ name }) => [name, reveal(name)]);
     case "platforms":
       return [...new Set(["web", ...(bots.data?.items ?? []).map(({ platform }) => platform)])].map((one) => [
         one,
