@@ -10,90 +10,22 @@ from typing import Any
 import pytest
 
 from arvis.agents.owners import choose_place
-from arvis.agents.workflow_runs import NewWorkflowRun, begin
 from arvis.domain.errors import Conflict, Forbidden, Unprocessable
-from arvis.domain.executions import Execution, ExecutionStatus, Wait, WaitKind
+from arvis.domain.executions import ExecutionStatus
 from arvis.domain.messages import Address, MessageStatus, Principal, PrincipalRole
-from arvis.domain.workflows import Trigger, Workflow, WorkflowVersion
-from arvis.ports.operations import WaitAnswer, WaitRights
+from arvis.domain.workflows import Trigger, Workflow
 from arvis.ports.store import Transaction
 from arvis.store.opening import Database
-from arvis.web.wait_shapes import listed_view, question_view
 from tests.flows.drawn_kit import drawing, node
 from tests.flows.house import HELPER, House, agent_with, open_house
+from tests.flows.people_kit import ANN, BOB, OWNER, TRIGGER, approval, begun, decide, drawn, ended, lines, question
 from tests.flows.scripted import BOT, PLATFORM
-
-OWNER = Principal("owner", PLATFORM, "owner", "Owner", PrincipalRole.OWNER)
-BOB = Principal("bob", PLATFORM, "bob", "Bob", PrincipalRole.OPERATOR)
-ANN = Principal("ann-id", PLATFORM, "ann", "Ann", PrincipalRole.MEMBER)
-TRIGGER = node("go", "trigger", kind="message")
 
 
 @pytest.fixture
 async def house(database: Database) -> AsyncIterator[House]:
     async with open_house(database, agents=[agent_with(allow_users=("ann",))]) as house:
         yield house
-
-
-async def drawn(house: House, document: dict[str, Any], slug: str = "flow") -> Workflow:
-    return await house.store.write(_draw, slug, document, house.clock.now())
-
-
-def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Workflow:
-    workflow = Workflow(f"id-{slug}", slug, slug, "", False, 1, 1, None, now, now)
-    tx.workflows.add(workflow)
-    tx.workflows.keep_version(WorkflowVersion(workflow.id, 1, document, 0, "", None, now))
-    return workflow
-
-
-async def begun(
-    house: House, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
-) -> str:
-    """A run that somebody began in the chat."""
-    return await house.store.write(_begin, workflow, user, role, house.clock.now())
-
-
-def _begin(tx: Transaction, workflow: Workflow, user: str, role: PrincipalRole, now: int) -> str:
-    person = tx.principals.seen(PLATFORM, user, user.title(), role, now)
-    place = Address(PLATFORM, BOT, "room")
-    wanted = NewWorkflowRun(workflow, HELPER, place, "chat", input="hello", principal_id=person.id)
-    return begin(tx, wanted, now).id
-
-
-async def ended(house: House, run_id: str) -> Execution:
-    async def look() -> Execution | None:
-        run = await house.store.read(lambda tx: tx.executions.get(run_id))
-        assert run is not None
-        return run if run.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED} else None
-
-    return await house.until(look)
-
-
-async def question(house: House, but: str = "") -> Wait:
-    async def look() -> Wait | None:
-        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
-        return next((each for each in page.items if each.id != but and each.kind is not WaitKind.TIMER), None)
-
-    return await house.until(look)
-
-
-async def lines(house: House, run_id: str, kind: str) -> list[str]:
-    entries = await house.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
-    return [each.content for each in entries if each.type == kind]
-
-
-def approval(**data: Any) -> dict[str, Any]:
-    return drawing(
-        TRIGGER,
-        node("ok", "approval", "Ok", **{"prompt": "Send {{PREVIOUS_OUTPUT}}?", **data}),
-        node("yes", "response", "Yes", template="It is sent."),
-        node("no", "response", "No", template="It is not sent."),
-        ways=["go > ok", "ok:approve > yes", "ok:reject > no"],
-    )
-
-
-async def decide(house: House, wait: Wait, decision: str, by: Principal = OWNER, **more: Any) -> None:
-    await house.operations.answer_wait(wait.id, WaitAnswer(decision, **more), by)
 
 
 # -- approvals ---------------------------------------------------------------------------------------------------------
@@ -112,59 +44,6 @@ async def test_an_approval_is_asked_where_the_run_was_begun_and_says_who_answere
     assert run.state["out:ok"]["output"] == given
     assert await lines(house, run_id, "input_received") == ["approve by owner: go ahead"]
     assert (await house.until_sent(2))[1:] == ["It is sent."]
-
-
-async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(house: House) -> None:
-    long = "".join(f"Line {number:05} of the letter.\n" for number in range(1_000))
-    await begun(house, await drawn(house, approval(prompt=f"Send this?\n{long}THE END")))
-    wait = await question(house)
-    assert wait.prompt == f"Send this?\n{long}THE END"
-    (shown,) = await house.until_sent(1)
-    assert f"[Showing 6,000 of {len(wait.prompt):,} characters." in shown
-    assert f"`arvis waits show {wait.id}`" in shown
-    (delivery,) = await house.deliveries()
-    (file,) = delivery.files
-    assert (file.filename, file.content) == ("question.md", wait.prompt)
-    view = await house.insights.question(wait.id)
-    assert view is not None
-    rights = WaitRights(may_answer=True, asked_of=())
-    whole, listed = question_view(view, rights), listed_view(view, rights)
-    assert whole["prompt"] == whole["change"]["text"] == wait.prompt
-    assert "[Showing 6,000 of" in listed["prompt"]
-    assert listed["change"] == {"text": listed["prompt"], "hash": whole["change"]["hash"]}
-
-
-async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(house: House) -> None:
-    """A branch beside the question writes what was to be approved once more."""
-    document = drawing(
-        TRIGGER,
-        node("draft", "response", "Draft"),
-        node("later", "wait", amount=60),
-        node("other", "response", "Other", template="goodbye"),
-        node("ok", "approval", "Ok", prompt="Send {{Draft}}?"),
-        node("yes", "response", "Yes", template="Sent: {{Draft}}"),
-        ways=["go > draft > ok", "go > later > other > draft", "ok:approve > yes"],
-        pauses="branch",
-    )
-    run_id = await begun(house, await drawn(house, document))
-    first = await question(house)
-    assert first.prompt == "Send hello?"
-    await house.pass_time(61)
-    second = await question(house, but=first.id)
-    await decide(house, first, "approve")
-
-    async def asked_again() -> Wait | None:
-        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
-        return next((each for each in page.items if each.id not in {first.id, second.id}), None)
-
-    again = await house.until(asked_again)
-    assert again.prompt == "Send goodbye?"
-    (warning,) = await lines(house, run_id, "warning")
-    assert "asked again" in warning
-    for wait in (again, second):
-        await decide(house, wait, "approve")
-    run = await ended(house, run_id)
-    assert run.state["out:yes"]["output"] == "Sent: goodbye"
 
 
 async def test_a_question_for_words_is_not_answered_by_a_mere_decision(house: House) -> None:

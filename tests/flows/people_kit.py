@@ -1,0 +1,81 @@
+"""People who answer what runs of workflows ask in a real chat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arvis.agents.workflow_runs import NewWorkflowRun, begin
+from arvis.domain.executions import Execution, ExecutionStatus, Wait, WaitKind
+from arvis.domain.messages import Address, Principal, PrincipalRole
+from arvis.domain.workflows import Workflow, WorkflowVersion
+from arvis.ports.operations import WaitAnswer
+from arvis.ports.store import Transaction
+from tests.flows.drawn_kit import drawing, node
+from tests.flows.house import HELPER, House
+from tests.flows.scripted import BOT, PLATFORM
+
+OWNER = Principal("owner", PLATFORM, "owner", "Owner", PrincipalRole.OWNER)
+BOB = Principal("bob", PLATFORM, "bob", "Bob", PrincipalRole.OPERATOR)
+ANN = Principal("ann-id", PLATFORM, "ann", "Ann", PrincipalRole.MEMBER)
+TRIGGER = node("go", "trigger", kind="message")
+
+
+async def drawn(house: House, document: dict[str, Any], slug: str = "flow") -> Workflow:
+    return await house.store.write(_draw, slug, document, house.clock.now())
+
+
+def _draw(tx: Transaction, slug: str, document: dict[str, Any], now: int) -> Workflow:
+    workflow = Workflow(f"id-{slug}", slug, slug, "", False, 1, 1, None, now, now)
+    tx.workflows.add(workflow)
+    tx.workflows.keep_version(WorkflowVersion(workflow.id, 1, document, 0, "", None, now))
+    return workflow
+
+
+async def begun(
+    house: House, workflow: Workflow, *, user: str = "ann", role: PrincipalRole = PrincipalRole.MEMBER
+) -> str:
+    """A run that somebody began in the chat."""
+    return await house.store.write(_begin, workflow, user, role, house.clock.now())
+
+
+def _begin(tx: Transaction, workflow: Workflow, user: str, role: PrincipalRole, now: int) -> str:
+    person = tx.principals.seen(PLATFORM, user, user.title(), role, now)
+    place = Address(PLATFORM, BOT, "room")
+    wanted = NewWorkflowRun(workflow, HELPER, place, "chat", input="hello", principal_id=person.id)
+    return begin(tx, wanted, now).id
+
+
+async def ended(house: House, run_id: str) -> Execution:
+    async def look() -> Execution | None:
+        run = await house.store.read(lambda tx: tx.executions.get(run_id))
+        assert run is not None
+        return run if run.status not in {ExecutionStatus.RUNNING, ExecutionStatus.PAUSED} else None
+
+    return await house.until(look)
+
+
+async def question(house: House, but: str = "") -> Wait:
+    async def look() -> Wait | None:
+        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
+        return next((each for each in page.items if each.id != but and each.kind is not WaitKind.TIMER), None)
+
+    return await house.until(look)
+
+
+async def lines(house: House, run_id: str, kind: str) -> list[str]:
+    entries = await house.store.read(lambda tx: tx.workflow_runs.entries(run_id, 0, 200))
+    return [each.content for each in entries if each.type == kind]
+
+
+def approval(**data: Any) -> dict[str, Any]:
+    return drawing(
+        TRIGGER,
+        node("ok", "approval", "Ok", **{"prompt": "Send {{PREVIOUS_OUTPUT}}?", **data}),
+        node("yes", "response", "Yes", template="It is sent."),
+        node("no", "response", "No", template="It is not sent."),
+        ways=["go > ok", "ok:approve > yes", "ok:reject > no"],
+    )
+
+
+async def decide(house: House, wait: Wait, decision: str, by: Principal = OWNER, **more: Any) -> None:
+    await house.operations.answer_wait(wait.id, WaitAnswer(decision, **more), by)

@@ -1,0 +1,74 @@
+"""What an approval of a workflow shows, and what a yes counts for (ADR 0020)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arvis.domain.executions import Wait
+from arvis.ports.operations import WaitRights
+from arvis.store.opening import Database
+from arvis.web.wait_shapes import listed_view, question_view
+from tests.flows.drawn_kit import drawing, node
+from tests.flows.house import House, agent_with, open_house
+from tests.flows.people_kit import TRIGGER, approval, begun, decide, drawn, ended, lines, question
+
+
+@pytest.fixture
+async def house(database: Database) -> AsyncIterator[House]:
+    async with open_house(database, agents=[agent_with(allow_users=("ann",))]) as house:
+        yield house
+
+
+async def test_a_long_question_says_how_much_of_it_is_shown_and_brings_the_rest(house: House) -> None:
+    long = "".join(f"Line {number:05} of the letter.\n" for number in range(1_000))
+    await begun(house, await drawn(house, approval(prompt=f"Send this?\n{long}THE END")))
+    wait = await question(house)
+    assert wait.prompt == f"Send this?\n{long}THE END"
+    (shown,) = await house.until_sent(1)
+    assert f"[Showing 6,000 of {len(wait.prompt):,} characters." in shown
+    assert f"`arvis waits show {wait.id}`" in shown
+    (delivery,) = await house.deliveries()
+    (file,) = delivery.files
+    assert (file.filename, file.content) == ("question.md", wait.prompt)
+    view = await house.insights.question(wait.id)
+    assert view is not None
+    rights = WaitRights(may_answer=True, asked_of=())
+    whole, listed = question_view(view, rights), listed_view(view, rights)
+    assert whole["prompt"] == whole["change"]["text"] == wait.prompt
+    assert "[Showing 6,000 of" in listed["prompt"]
+    assert listed["change"] == {"text": listed["prompt"], "hash": whole["change"]["hash"]}
+
+
+async def test_a_yes_counts_for_what_was_shown_and_for_nothing_else(house: House) -> None:
+    """A branch beside the question writes what was to be approved once more."""
+    document = drawing(
+        TRIGGER,
+        node("draft", "response", "Draft"),
+        node("later", "wait", amount=60),
+        node("other", "response", "Other", template="goodbye"),
+        node("ok", "approval", "Ok", prompt="Send {{Draft}}?"),
+        node("yes", "response", "Yes", template="Sent: {{Draft}}"),
+        ways=["go > draft > ok", "go > later > other > draft", "ok:approve > yes"],
+        pauses="branch",
+    )
+    run_id = await begun(house, await drawn(house, document))
+    first = await question(house)
+    assert first.prompt == "Send hello?"
+    await house.pass_time(61)
+    second = await question(house, but=first.id)
+    await decide(house, first, "approve")
+
+    async def asked_again() -> Wait | None:
+        page = await house.insights.waits(open_only=True, limit=10, cursor=None)
+        return next((each for each in page.items if each.id not in {first.id, second.id}), None)
+
+    again = await house.until(asked_again)
+    assert again.prompt == "Send goodbye?"
+    (warning,) = await lines(house, run_id, "warning")
+    assert "asked again" in warning
+    for wait in (again, second):
+        await decide(house, wait, "approve")
+    run = await ended(house, run_id)
+    assert run.state["out:yes"]["output"] == "Sent: goodbye"
