@@ -1,12 +1,14 @@
 """One bot at work: run again after each failure, with pauses that no platform takes for a storm.
 
-A refused token is not tried again for ten minutes, for only a person can mend it; anything else is weather. Who owns the
-daemon hears of a refused token at once, and of weather that lasts.
+A platform may reject a token for seconds although it is good. Only three rejections within five minutes count: then only a
+person can help, the owners are told, and the pauses grow to ten minutes. Everything else passes by itself; the owners are told
+when it lasts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from arvis.bots.book import BotSpec
@@ -16,10 +18,18 @@ from arvis.ports.clock import Clock
 from arvis.ports.connector import BotUp, Connector, TokenRefused
 from arvis.ports.inbox import Inbox
 
+log = logging.getLogger(__name__)
+
 #: Seconds. A bot that was up for the longest pause begins again with the first one.
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
-_REFUSED_PAUSE = 600.0
+#: Seconds until a rejected token is tried again: before its rejection counts, and after that.
+_PROBES = (5.0, 20.0)
+_FIRST_REFUSED_PAUSE = 60.0
+_LONGEST_REFUSED_PAUSE = 600.0
+#: Rejections of a token that count, and the seconds within which they must come.
+_REJECTIONS = 3
+_REJECTION_WINDOW = 300.0
 
 #: Seconds for which a bot may be down before its owner is told, and between two looks at that.
 _DOWN = 300.0
@@ -52,6 +62,9 @@ class BotRun:
         self._down_since: float | None = clock.monotonic()
         self._trouble = "it gives no sign of life"
         self._told = False
+        #: When the token was rejected, and the next pause once that counts.
+        self._rejections: list[float] = []
+        self._refused_pause = _FIRST_REFUSED_PAUSE
 
     @property
     def up(self) -> bool:
@@ -75,12 +88,11 @@ class BotRun:
         while True:
             failure = await self._run_once()
             if isinstance(failure, TokenRefused):
-                self._fell(str(failure), notice=f"cannot log in: {self._shown(str(failure))}")
-                await self._clock.sleep(_REFUSED_PAUSE)
+                await self._clock.sleep(self._rejected(failure))
                 continue
             if self._up_since is not None and self._clock.monotonic() - self._up_since >= _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE
-            self._fell(f"{type(failure).__name__}: {failure}")
+            self._fell(self._in_words(failure))
             # Half to one and a half times as long: bots that fell together do not come back together.
             await self._clock.sleep(pause * (0.5 + self._random()))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -97,10 +109,33 @@ class BotRun:
             return ConnectionError("it was cut off")
         return running.exception() or ConnectionError("it ended by itself")
 
+    def _rejected(self, failure: TokenRefused) -> float:
+        """Note that the platform did not accept the token; how many seconds to wait."""
+        now = self._clock.monotonic()
+        self._rejections = [at for at in self._rejections if now - at < _REJECTION_WINDOW] + [now]
+        if len(self._rejections) < _REJECTIONS and self._refused_pause == _FIRST_REFUSED_PAUSE:
+            self._fell(str(failure))
+            return _PROBES[len(self._rejections) - 1]
+        self._fell(str(failure), notice=f"cannot log in: {self._shown(str(failure))}")
+        pause = self._refused_pause
+        self._refused_pause = min(pause * 2, _LONGEST_REFUSED_PAUSE)
+        return pause
+
+    def _in_words(self, failure: BaseException) -> str:
+        """As people are told it. What a connector does not say in words of its own is a defect, and for the log."""
+        if type(failure) is ConnectionError and str(failure):
+            return str(failure)
+        if isinstance(failure, OSError):
+            log.warning("the bot %s lost its platform: %r", self._spec.label, failure)
+            return "Its platform cannot be reached"
+        log.error("the bot %s stopped unexpectedly", self._spec.label, exc_info=failure)
+        return "It stopped because of a defect of its connector and is started again; the log has the details"
+
     def _rose(self, identity: BotUp) -> None:
         if self._up_since is None:
             self._up_since = self._clock.monotonic()
         self._down_since, self._told = None, False
+        self._refused_pause = _FIRST_REFUSED_PAUSE
         self._reporter.note(Report(BotState.RUNNING, identity=identity))
 
     def _fell(self, trouble: str, *, notice: str = "") -> None:
@@ -118,7 +153,7 @@ class BotRun:
             if self._told or self._down_since is None or self._clock.monotonic() - self._down_since < _DOWN:
                 continue
             self._told = True
-            notice = f"has been out of reach for five minutes: {self._trouble}"
+            notice = f"has been down for five minutes: {self._trouble}"
             self._reporter.note(Report(BotState.ERROR, self._trouble, notice=notice))
 
     def _shown(self, text: str) -> str:

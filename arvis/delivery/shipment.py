@@ -80,13 +80,39 @@ class Shipment:
             await self._reserve()
         whole = replace(self.part, data=await self._bytes())
         self._keep_rest()
-        receipt = await self._connector.send(whole)
-        self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
+        try:
+            receipt = await self._connector.send(whole)
+        except SendError as error:
+            if not error.acknowledged:
+                raise
+            await self._take_for_sent(error)
+        else:
+            self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id)
+
+    async def _take_for_sent(self, error: SendError) -> None:
+        """The platform says that it shows the part, but not under which id. Where it can be looked for, it is; elsewhere a
+        second send could only show it twice. Raises `SendError`."""
+        receipt = None
+        if isinstance(self._connector, FindsParts):
+            try:
+                receipt = await self._connector.find(self.part)
+            except SendError as unknown:
+                if not unknown.permanent:
+                    raise SendError(str(unknown), retry_after=unknown.retry_after, uncertain=True) from unknown
+            else:
+                if receipt is None:
+                    raise error
+        self.part = replace(self.part, state=PartState.SENT, platform_id=receipt.platform_id if receipt else None)
 
     async def _reserve(self) -> None:
         if isinstance(self._connector, Reserves):
             self._keep_rest()
-            receipt = await self._connector.reserve(self.part)
+            try:
+                receipt = await self._connector.reserve(self.part)
+            except SendError as error:
+                if not error.acknowledged:
+                    raise
+                return  # A placeholder without a known id cannot be filled: the part is sent beside it.
             await self._store.write(records.reserved, self._job, self.part, receipt.platform_id)
             self.part = replace(self.part, state=PartState.RESERVED, platform_id=receipt.platform_id)
 

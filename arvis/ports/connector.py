@@ -50,7 +50,8 @@ class Receipt:
 class SendError(Exception):
     """A send that failed. `permanent`: the platform will never take this; `gone`: it takes nothing for this place any more
     (kicked, blocked, deleted), which `permanent` goes with; `retry_after` in seconds; `uncertain`: it may have arrived;
-    `moved_to`: the channel has become another one."""
+    `acknowledged`, which goes with `uncertain`: the platform says that it arrived, but not under which id; `moved_to`: the
+    channel has become another one."""
 
     def __init__(
         self,
@@ -60,13 +61,15 @@ class SendError(Exception):
         gone: bool = False,
         retry_after: float | None = None,
         uncertain: bool = False,
+        acknowledged: bool = False,
         moved_to: str | None = None,
     ) -> None:
         super().__init__(text)
         self.permanent = permanent or gone
         self.gone = gone
         self.retry_after = retry_after
-        self.uncertain = uncertain
+        self.uncertain = uncertain or acknowledged
+        self.acknowledged = acknowledged
         self.moved_to = moved_to
 
 

@@ -9,11 +9,10 @@ have died while it caught up, with the newest position moved by other channels.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
-from typing import Any
-
-from discord.errors import Forbidden, NotFound
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
 
 from arvis.domain.messages import FeedPosition
 from arvis.ports.clock import Clock
@@ -22,8 +21,16 @@ from connectors.discord.failures import REQUEST_ERRORS, send_error
 from connectors.discord.rest import Rest
 from connectors.discord.snowflakes import EPOCH, first_at
 
+_log = logging.getLogger(__name__)
+
 Event = Mapping[str, Any]
-HandIn = Callable[[str, Event], Awaitable[None]]
+
+
+class HandIn(Protocol):
+    def __call__(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> Awaitable[None]:
+        """`live`: it happens just now; `moves`: everything before it in its channel was handed in."""
+        ...
+
 
 #: What is older (ms) is not fetched any more.
 _OLDEST = 7 * 24 * 3_600_000
@@ -37,10 +44,19 @@ _LONGEST_PAUSE_SECONDS = 30.0
 
 
 class CatchingUp:
-    """One bot's channels after a gap. `hand_in` brings an event to the inbox, however long that takes."""
+    """One bot's channels after a gap. `hand_in` brings an event to the inbox, however long that takes; `longest_hold` is how
+    many seconds a channel's live events wait for its history."""
 
     def __init__(
-        self, *, bot: str, inbox: Inbox, rest: Rest, clock: Clock, hand_in: HandIn, tasks: asyncio.TaskGroup
+        self,
+        *,
+        bot: str,
+        inbox: Inbox,
+        rest: Rest,
+        clock: Clock,
+        hand_in: HandIn,
+        tasks: asyncio.TaskGroup,
+        longest_hold: float,
     ) -> None:
         self._bot = bot
         self._inbox = inbox
@@ -48,12 +64,15 @@ class CatchingUp:
         self._clock = clock
         self._hand_in = hand_in
         self._tasks = tasks
+        self._longest_hold = longest_hold
         self._behind: dict[str, int] = {}
         #: From this id on channels without a position are read; 0: not at all.
         self._start = 0
         self._checked: set[str] = set()
         self._held: dict[str, deque[tuple[str, Event]]] = {}
         self._again: set[str] = set()
+        #: Channels whose live events go before their history.
+        self._let_go: set[str] = set()
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
 
     async def sweep(self) -> None:
@@ -87,9 +106,11 @@ class CatchingUp:
         """Something happened in a channel just now: hand it in, unless something before it is still to be read."""
         held = self._held.get(feed)
         if held is None and (feed in self._checked or not self._start):
-            await self._hand_in(name, data)
+            await self._hand_in(name, data, live=True)
         elif held is None:
             self._tasks.create_task(self._begin(feed, (name, data)))
+        elif feed in self._let_go and not held:
+            await self._hand_in(name, data, live=True, moves=False)
         elif name == "MESSAGE_CREATE" and (len(held) >= _MOST_HELD or feed in self._again):
             # Once one is left to the history, all behind it are, until it was read: else its position were passed.
             self._again.add(feed)
@@ -113,12 +134,34 @@ class CatchingUp:
         held = self._held[feed]
         while True:
             self._again.discard(feed)
-            after = await self._read(feed, after)
+            after = await self._read_in_time(feed, after)
             while held and feed not in self._again:
-                await self._hand_in(*held.popleft())
+                await self._hand_in(*held.popleft(), live=True)
             if feed not in self._again:
                 del self._held[feed]
+                self._let_go.discard(feed)
                 return
+
+    async def _read_in_time(self, feed: str, after: int) -> int:
+        """Read the history behind an id. What happens meanwhile waits, but not for ever: then it goes first, without moving
+        the position, so that after a crash the gap is read again. The last id that was read."""
+        letting_go = self._tasks.create_task(self._let_live_events_go(feed))
+        try:
+            return await self._read(feed, after)
+        finally:
+            if feed not in self._let_go:
+                letting_go.cancel()
+            await asyncio.gather(letting_go, return_exceptions=True)
+
+    async def _let_live_events_go(self, feed: str) -> None:
+        if feed not in self._let_go:
+            await self._clock.sleep(self._longest_hold)
+            _log.warning("discord bot %s: the history of %s cannot be read; live messages go first", self._bot, feed)
+            self._let_go.add(feed)
+        held = self._held[feed]
+        while held:
+            await self._hand_in(*held[0], live=True, moves=False)
+            held.popleft()
 
     async def _read(self, feed: str, after: int) -> int:
         """Hand in the history behind an id; the last id of it."""
@@ -135,7 +178,7 @@ class CatchingUp:
             known = await self._inbox.position("discord", self._bot, feed)
         return self._start if known is None else known
 
-    async def _pages(self, feed: str, after: int) -> AsyncIterator[list[Event]]:
+    async def _pages(self, feed: str, after: int) -> AsyncIterator[Sequence[Event]]:
         """The channel's history behind an id, however often Discord fails; nothing where the bot may not read."""
         pause = _PAUSE_SECONDS
         while True:
@@ -143,16 +186,14 @@ class CatchingUp:
             while page is None:
                 try:
                     page = await self._rest.history(feed, after)
-                except (Forbidden, NotFound):
-                    return
                 except REQUEST_ERRORS as error:
                     refused = send_error(error)
                     if refused.permanent:
                         return
                     await self._clock.sleep(refused.retry_after or pause)
                     pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            if page:
-                yield page
-                after = int(page[-1]["id"])
-            if len(page) < self._rest.page_size:
+            if page.messages:
+                yield page.messages
+                after = int(page.messages[-1]["id"])
+            if not (page.more and page.messages):
                 return

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from discord.errors import LoginFailure
-
 from arvis.ports.connector import Finding
+from connectors import answers
 from connectors.discord.failures import REQUEST_ERRORS, send_error
+from connectors.discord.http import CallFailed
 from connectors.discord.rest import Rest
 
 _MESSAGE_CONTENT = 1 << 18 | 1 << 19
@@ -31,17 +31,22 @@ async def check(rest: Rest) -> list[Finding]:
     try:
         application = await rest.request("GET", "/applications/@me")
         guilds = await rest.request("GET", "/users/@me/guilds", params={"limit": 200})
-    except LoginFailure:
-        return [Finding("error", "Discord does not accept the token.", f"Reset it at {_PORTAL} and enter the new one.")]
     except REQUEST_ERRORS as error:
+        if isinstance(error, CallFailed) and error.rejects_token:
+            fix = f"Reset it at {_PORTAL} and enter the new one."
+            return [Finding("error", "Discord does not accept the token.", fix)]
         return [Finding("error", str(send_error(error)), "Look at the network, and at Discord's status page.")]
-    findings = [*_of_application(application), *_of_guilds(guilds, str(application["id"]))]
-    name = str(application.get("name", ""))
+    known = answers.mappings(guilds)
+    if not answers.text(application, "id") or known is None:
+        text = "Discord answered in a form that is not its own."
+        return [Finding("error", text, "Look at `api_url`, and at what stands between this machine and Discord.")]
+    findings = [*_of_application(application), *_of_guilds(known, answers.text(application, "id"))]
+    name = answers.text(application, "name")
     return findings or [Finding("ok", f"The token belongs to {name!r}; intents and permissions are as they should be.")]
 
 
-def _of_application(application: dict[str, Any]) -> Iterator[Finding]:
-    if not int(application.get("flags") or 0) & _MESSAGE_CONTENT:
+def _of_application(application: Mapping[str, Any]) -> Iterator[Finding]:
+    if not _bits(application, "flags") & _MESSAGE_CONTENT:
         fix = f"Switch on “Message Content Intent” under Bot at {_PORTAL}."
         yield Finding("error", "The bot may not read messages: the message content intent is off.", fix)
     if application.get("interactions_endpoint_url"):
@@ -49,17 +54,23 @@ def _of_application(application: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("error", "Commands and buttons go to an address on the web, not to the bot.", fix)
 
 
-def _of_guilds(guilds: list[dict[str, Any]], application: str) -> Iterator[Finding]:
+def _of_guilds(guilds: Sequence[Mapping[str, Any]], application: str) -> Iterator[Finding]:
     invite = (
         f"https://discord.com/oauth2/authorize?client_id={application}"
         f"&scope=bot+applications.commands&permissions={INVITE_PERMISSIONS}"
     )
     if not guilds:
         yield Finding("warning", "The bot is in no server: it can only be written to directly.", f"Invite it: {invite}")
-    lacking = [(guild, _lacking(int(guild.get("permissions") or 0))) for guild in guilds]
+    lacking = [(guild, _lacking(_bits(guild, "permissions"))) for guild in guilds]
     for guild, names in [each for each in lacking if each[1]][:_MOST_GUILDS]:
-        text = f"In {guild.get('name', guild['id'])!r} the bot lacks: {', '.join(names)}."
+        text = f"In {answers.text(guild, 'name')!r} the bot lacks: {', '.join(names)}."
         yield Finding("warning", text, f"Give its role these permissions, or invite it again: {invite}")
+
+
+def _bits(document: Mapping[str, Any], key: str) -> int:
+    """Discord writes them as a number or as its digits."""
+    digits = answers.text(document, key)
+    return int(digits) if digits.isdecimal() else 0
 
 
 def _lacking(permissions: int) -> list[str]:

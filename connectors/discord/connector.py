@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from discord.errors import ConnectionClosed, LoginFailure, PrivilegedIntentsRequired
+import aiohttp
+from discord.errors import ConnectionClosed, DiscordException, PrivilegedIntentsRequired
 
 from arvis.domain.messages import Address, Button, Delivery
 from arvis.domain.platforms import Draft, Part, Piece
@@ -28,21 +29,22 @@ from connectors.discord import checking
 from connectors.discord.config import DiscordConfig
 from connectors.discord.files import Files
 from connectors.discord.gateway import Gateway
-from connectors.discord.http import BotHttp, Endpoints
+from connectors.discord.http import BotHttp, CallFailed, Endpoints
 from connectors.discord.intake import Intake
 from connectors.discord.outgoing import Outgoing
+from connectors.discord.payloads import TEXT_LIMIT
 from connectors.discord.rest import Rest
 from connectors.formatting.planning import pieces
 from connectors.formatting.splitting import split
 from connectors.formatting.units import utf16_length
 from connectors.settings import read_settings
 
-#: Discord's documents say "characters". Libraries disagree on which; no other count is larger than that of UTF-16.
-_LIMIT = 2_000
 #: Files of one message.
 _MOST_FILES = 10
 #: Seconds without the gateway after which `run` gives up, so that somebody hears of it.
 _PATIENCE = 120.0
+#: Seconds for which live messages of a channel wait for its history.
+_LONGEST_HOLD = 15.0
 #: Ways in which the gateway hangs up that trying again does not change: token, shard, version, intents.
 _REFUSED = frozenset({4004, 4010, 4011, 4012, 4013, 4014})
 
@@ -60,6 +62,7 @@ class DiscordConnector:
         services: ConnectorServices,
         jitter: Callable[[], float],
         patience: float = _PATIENCE,
+        longest_hold: float = _LONGEST_HOLD,
     ) -> None:
         endpoints = Endpoints.of(config.api_url, config.gateway_url)
         rest = Rest(token=config.token.get_secret_value(), endpoints=endpoints, jitter=jitter)
@@ -68,6 +71,7 @@ class DiscordConnector:
         self._services = services
         self._jitter = jitter
         self._patience = patience
+        self._longest_hold = longest_hold
         self._endpoints = endpoints
         self._rest = rest
         self._outgoing = Outgoing(rest=rest, clock=services.clock)
@@ -82,7 +86,7 @@ class DiscordConnector:
         return Capabilities(Guarantee.RECONCILED, late_after=self._config.late_after, late=self._config.late)
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
-        """Ends by `TimeoutError` when the gateway is out of reach for two minutes."""
+        """Raises `TokenRefused`, and `ConnectionError` when the gateway is out of reach: at the start, or for two minutes."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 intake = self._intake(inbox, up, tasks)
@@ -93,7 +97,7 @@ class DiscordConnector:
             raise _cause(group) from None
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
-        planned = pieces(delivery, lambda text: split(text, _LIMIT, utf16_length), self._services.max_parts)
+        planned = pieces(delivery, lambda text: split(text, TEXT_LIMIT, utf16_length), self._services.max_parts)
         *first, last = planned
         further = [last.files[at : at + _MOST_FILES] for at in range(_MOST_FILES, len(last.files), _MOST_FILES)]
         last = replace(last, files=last.files[:_MOST_FILES])
@@ -140,6 +144,7 @@ class DiscordConnector:
             commands=tuple(self._services.commands),
             up=up,
             tasks=tasks,
+            longest_hold=self._longest_hold,
         )
 
     async def _listen(self, intake: Intake) -> None:
@@ -168,7 +173,7 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
     match first:
         case ExceptionGroup():
             return _cause(first)
-        case LoginFailure():
+        case CallFailed() if first.rejects_token:
             return TokenRefused(
                 "Discord does not accept the token. Reset it in the developer portal and enter the new one."
             )
@@ -178,6 +183,12 @@ def _cause(group: ExceptionGroup[Exception]) -> Exception:
             return TokenRefused(
                 f"Discord's gateway refused the bot (code {first.code}): look at its token and intents."
             )
+        case CallFailed():
+            return ConnectionError(str(first))
+        case TimeoutError():
+            return ConnectionError("Discord's gateway has been out of reach for too long.")
+        case aiohttp.ClientError() | OSError() | DiscordException():
+            return ConnectionError("Discord's gateway cannot be reached.")
         case _:
             return first
 

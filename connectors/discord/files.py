@@ -14,6 +14,7 @@ import aiohttp
 import yarl
 
 from arvis.ports.connector import FetchError
+from connectors import answers
 from connectors.discord.failures import REQUEST_ERRORS, send_error
 from connectors.discord.rest import Rest
 
@@ -69,9 +70,12 @@ class Files:
     async def _renewed(self, channel: str, message: str, file: str) -> str:
         path = f"/channels/{{channel_id}}/messages/{int(message)}"
         found = await self._rest.request("GET", path, channel_id=channel)
-        for attachment in found.get("attachments", ()):
-            if str(attachment["id"]) == file:
-                return str(attachment["url"])
+        attachments = answers.mappings(answers.value(found, "attachments", kind=list))
+        if attachments is None:
+            raise FetchError("Discord does not say which files its message has.")
+        for attachment in attachments:
+            if answers.text(attachment, "id") == file:
+                return answers.text(attachment, "url")
         raise FetchError("The file was removed from its message.", permanent=True)
 
     def _checked(self, url: str) -> yarl.URL:

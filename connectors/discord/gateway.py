@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import discord
 
@@ -20,6 +20,16 @@ def intents() -> discord.Intents:
     wanted.dm_messages = True
     wanted.message_content = True
     return wanted
+
+
+class _OnceConnected:
+    """True as soon as a client has had a connection."""
+
+    def __init__(self, client: discord.Client) -> None:
+        self._client = client
+
+    def __bool__(self) -> bool:
+        return cast(object, self._client.ws) is not None
 
 
 class Gateway(discord.Client):
@@ -49,6 +59,15 @@ class Gateway(discord.Client):
         self._jitter = jitter
         self._heard = heard
         self._lost = lost
+
+    async def login(self, token: str) -> None:
+        """The library would also read who the bot and its application are, which the gateway tells."""
+        await self._async_setup_hook()
+        await self.http.static_login(token)
+
+    async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002  (always, once connected)
+        """The library's way to connect again needs a connection that was there: a first one that fails ends this."""
+        await super().connect(reconnect=cast(bool, _OnceConnected(self)))
 
     async def before_identify_hook(self, _shard_id: int | None, *, initial: bool = False) -> None:
         """Discord wants one to five seconds before a new session after a lost one."""

@@ -14,10 +14,12 @@ from typing import Any
 
 import aiohttp
 import yarl
-from discord.errors import RateLimited
 from discord.file import File
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
+
+from connectors import answers
+from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryLater, Uncertain
 
 #: A rate limit that lasts longer (seconds) is not waited for here: the job rests. The library allows nothing below 30.
 _LONGEST_WAIT = 30.0
@@ -25,11 +27,51 @@ _LONGEST_WAIT = 30.0
 _BETWEEN_CONNECTIONS = 1.0
 
 
-class ServerTrouble(Exception):
-    """Discord answered with a status of 500 or more."""
+class DiscordDialect:
+    name = "Discord"
 
-    def __init__(self, status: int) -> None:
-        super().__init__(f"Discord answered with status {status}.")
+    def complaint(self, document: Any) -> Complaint | None:
+        if not isinstance(document, dict) or "message" not in document or "id" in document:
+            return None
+        code = answers.text(document, "code") or "0"
+        words = answers.shortened(answers.text(document, "message") or "it gives no reason")
+        return Complaint(code, f"{words} (code {code})", answers.seconds(document.get("retry_after")))
+
+    def accepts(self, document: Any) -> bool:
+        return isinstance(document, dict | list)
+
+    def result(self, document: Any) -> Any:
+        return document
+
+
+_DIALECT = DiscordDialect()
+
+
+class CallFailed(Exception):
+    """A request that gave nothing. In place of the library's errors, which know fewer outcomes."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+        self.status, code = (failure.status, failure.code) if isinstance(failure, Refused) else (0, "")
+        #: Discord's own number for the reason; 0 without one.
+        self.code = int(code) if code.isdecimal() else 0
+
+    @property
+    def rejects_token(self) -> bool:
+        return self.status == HTTPStatus.UNAUTHORIZED
+
+    @property
+    def forbidden(self) -> bool:
+        return self.status == HTTPStatus.FORBIDDEN
+
+    @property
+    def missing(self) -> bool:
+        return self.status == HTTPStatus.NOT_FOUND
+
+    @property
+    def delay(self) -> float | None:
+        return self.failure.delay if isinstance(self.failure, RetryLater) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +107,13 @@ class BotHttp(HTTPClient):
         **options: Any,
     ) -> Any:
         if (rest := self._rests_until - self.loop.time()) > 0:
-            raise RateLimited(rest)
+            raise CallFailed(RetryLater("Discord asks for a rest.", rest, "ratelimited"))
         route.url = self._endpoints.api + route.url.removeprefix(Route.BASE)
-        return await super().request(route, files=files, form=form, **options)
+        try:
+            return await super().request(route, files=files, form=form, **options)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            # What the library makes of headers that are not as documented. The request was carried out, or was not.
+            raise CallFailed(Uncertain("Discord answered in a form that is not its own.")) from None
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:
         await self._pace()
@@ -79,17 +125,19 @@ class BotHttp(HTTPClient):
     async def _look_at(
         self, _session: aiohttp.ClientSession, _context: object, end: aiohttp.TraceRequestEndParams
     ) -> None:
+        """The library would try again by itself, wait for rate limits, and fail at answers that it cannot read. Whether and
+        when to try again is for the caller to say."""
         response = end.response
-        if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            # The library would try five times within half a minute. Whether and when to try again the queue says.
-            response.close()
-            raise ServerTrouble(response.status)
-        if response.status == HTTPStatus.TOO_MANY_REQUESTS and "X-RateLimit-Global" in response.headers:
-            # The library would wait, and never let anybody send again if that were cancelled.
-            response.close()
-            wait = float(response.headers.get("Retry-After", _LONGEST_WAIT))
-            self._rests_until = self.loop.time() + wait
-            raise RateLimited(wait)
+        if not str(end.url).startswith(self._endpoints.api):
+            return  # the gateway, which is no request
+        headers = {name.lower(): text for name, text in response.headers.items()}
+        outcome = answers.read(_DIALECT, Answer(response.status, headers, await response.read()))
+        if isinstance(outcome, Done):
+            return
+        response.close()
+        if isinstance(outcome, RetryLater) and "x-ratelimit-global" in headers:
+            self._rests_until = self.loop.time() + (outcome.delay or 0.0)
+        raise CallFailed(outcome)
 
     async def _pace(self) -> None:
         # The library resumes at once after each lost connection: a gateway that hangs up every time would see a storm.

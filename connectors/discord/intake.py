@@ -13,17 +13,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from discord.errors import Forbidden, NotFound
-
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import Address
 from arvis.domain.text import storable_json
 from arvis.ports.clock import Clock
 from arvis.ports.connector import BotUp, CommandHint
 from arvis.ports.inbox import Inbox
+from connectors import answers
 from connectors.discord.catching_up import CatchingUp
 from connectors.discord.config import DiscordConfig
 from connectors.discord.failures import REQUEST_ERRORS
+from connectors.discord.http import CallFailed
 from connectors.discord.incoming import Event, Malformed, Reader, Spot, reading
 from connectors.discord.interactions import Interactions, register
 from connectors.discord.places import Places, holds_messages
@@ -36,6 +36,9 @@ _DISPATCH = 0
 _MOST_WAITING = 5_000
 _PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 30.0
+#: How often Discord is asked where a live event belongs, and for how many seconds each time.
+_LOOKS = 3
+_LOOK_SECONDS = 5.0
 
 Outcome = TypeVar("Outcome")
 
@@ -54,6 +57,7 @@ class Intake:
         commands: tuple[CommandHint, ...],
         up: Callable[[BotUp], None],
         tasks: asyncio.TaskGroup,
+        longest_hold: float,
     ) -> None:
         self._inbox = inbox
         self._rest = rest
@@ -69,7 +73,7 @@ class Intake:
         self._overflowed = False
         self._events: asyncio.Queue[tuple[str, Event]] = asyncio.Queue()
         self.catching_up = CatchingUp(
-            bot=bot, inbox=inbox, rest=rest, clock=clock, hand_in=self._hand_in, tasks=tasks
+            bot=bot, inbox=inbox, rest=rest, clock=clock, hand_in=self._hand_in, tasks=tasks, longest_hold=longest_hold
         )  # fmt: skip
 
     def heard(self, frame: Event) -> None:
@@ -77,7 +81,7 @@ class Intake:
         if frame.get("op") != _DISPATCH:
             return
         if self._events.qsize() < _MOST_WAITING:
-            self._events.put_nowait((str(frame["t"]), frame["d"]))
+            self._events.put_nowait((str(frame.get("t")), frame.get("d") or {}))
         else:
             self._overflowed = True
 
@@ -86,7 +90,9 @@ class Intake:
         while True:
             name, data = await self._events.get()
             try:
-                await self._take(name, storable_json(data))
+                with reading():
+                    event: Event = {**storable_json(data)} if data else {}
+                await self._take(name, event)
             except Malformed as error:
                 # Reading it again would give the same; the next event is none the worse for it.
                 _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
@@ -120,25 +126,34 @@ class Intake:
                 # Perhaps the bot may write there now.
                 await self._if_known(self._places.learn(data), self._inbox.reachable)
             case "THREAD_LIST_SYNC":
-                for thread in data.get("threads", ()):
-                    self._places.learn(thread, str(data.get("guild_id", "")))
+                for thread in answers.mappings(data.get("threads")) or ():
+                    self._places.learn(thread, answers.text(data, "guild_id"))
             case "CHANNEL_DELETE" | "THREAD_DELETE":
                 await self._vanished(data)
             case "GUILD_DELETE" if not data.get("unavailable"):
-                await self._put_out(str(data["id"]))
+                await self._put_out(answers.text(data, "id"))
 
     async def _connected(self, name: str, data: Event) -> None:
         if name == "READY":
-            user = data["user"]
-            self._reader = replace(self._reader, me=str(user["id"]))
-            self._name = str(user.get("global_name") or user["username"])
-            self._application = str(data["application"]["id"])
-            self._guilds = {str(guild["id"]) for guild in data["guilds"]}
+            self._read_ready(data)
             self._tasks.create_task(self._offer_commands())
         self._up(BotUp(self._reader.me, self._name))
         await self._patiently(self.catching_up.gap)
 
+    def _read_ready(self, data: Event) -> None:
+        """Raises `ConnectionError` where it does not say who the bot is."""
+        me = answers.text(data, "user", "id")
+        if not me:
+            raise ConnectionError("Discord's gateway does not say who the bot is.")
+        self._reader = replace(self._reader, me=me)
+        self._name = answers.text(data, "user", "global_name") or answers.text(data, "user", "username") or me
+        self._application = answers.text(data, "application", "id")
+        guilds = answers.mappings(answers.value(data, "guilds", kind=list)) or ()
+        self._guilds = {answers.text(guild, "id") for guild in guilds}
+
     async def _offer_commands(self) -> None:
+        if not self._application:
+            return
         try:
             await register(self._rest, self._application, self._commands)
         except REQUEST_ERRORS as error:
@@ -146,13 +161,16 @@ class Intake:
             _log.warning("discord bot %s: commands were not registered: %s", self._reader.bot, error)
 
     async def _guild(self, data: Event) -> None:
-        guild = str(data["id"])
+        with reading():
+            guild = str(data["id"])
+            channels = [*(data.get("channels") or ()), *(data.get("threads") or ())]
         invited = guild not in self._guilds
         self._guilds.add(guild)
-        for channel in [*data.get("channels", ()), *data.get("threads", ())]:
+        for channel in channels:
             spot = self._places.learn(channel, guild)
+            newest = answers.text(channel, "last_message_id")
             if self._reader.allowed(spot) and holds_messages(channel):
-                self.catching_up.noticed(spot.feed, int(channel.get("last_message_id") or 0))
+                self.catching_up.noticed(spot.feed, int(newest) if newest.isdecimal() else 0)
         if invited:
             for spot in self._places.of_guild(guild):
                 await self._if_known(spot, self._inbox.reachable)
@@ -174,27 +192,29 @@ class Intake:
         self._places.forget(spot)
         await self._if_known(spot, lambda place: self._inbox.unreachable(place, "The channel was deleted."))
 
-    async def _hand_in(self, name: str, data: Event) -> None:
-        """Something about messages, as it happened or as history has it."""
+    async def _hand_in(self, name: str, data: Event, *, live: bool = False, moves: bool = True) -> None:
+        """Something about messages, as it happens (`live`) or as history has it. `moves`: with it, everything before it in
+        its channel is known, too."""
         if name == "PASSED":
             await self._patiently(lambda: self._inbox.passed("discord", self._reader.bot, data["position"]))
             return
         try:
-            spot = await self._spot(data)
+            spot = await self._spot(data, live=live)
             with reading():
-                calls = [] if spot is None else self._calls(name, data, spot)
+                calls = [] if spot is None else self._calls(name, data, spot, moves=moves)
         except Malformed as error:
             _log.warning("discord bot %s: %s makes no sense: %s", self._reader.bot, name, error)
         else:
             for call in calls:
                 await self._patiently(call)
 
-    def _calls(self, name: str, data: Event, spot: Spot) -> list[Callable[[], Awaitable[object]]]:
+    def _calls(self, name: str, data: Event, spot: Spot, *, moves: bool) -> list[Callable[[], Awaitable[object]]]:
         """What the inbox is told of it."""
         inbox, reader = self._inbox, self._reader
         match name:
             case "MESSAGE_CREATE" if reader.concerns(data, spot):
-                return [partial(inbox.receive, reader.message(data, spot))]
+                message = reader.message(data, spot)
+                return [partial(inbox.receive, message if moves else replace(message, position=None))]
             case "MESSAGE_UPDATE" if "author" in data and reader.concerns(data, spot):
                 edit = reader.edit(data, spot)
                 return [partial(inbox.edit, edit)] if edit else []
@@ -209,21 +229,27 @@ class Intake:
             reader=self._reader, inbox=self._inbox, rest=self._rest, application=self._application
         )
         try:
-            spot = await self._spot(data)
+            spot = await self._spot(data, live=True)
             if spot is not None:
                 await interactions.take(data, spot)
         except Malformed as error:
             _log.warning("discord bot %s: an interaction makes no sense: %s", self._reader.bot, error)
 
-    async def _spot(self, data: Event) -> Spot | None:
-        """Where it happened; None where the bot may not look. Raises `Malformed`."""
-        pause = _PAUSE_SECONDS
+    async def _spot(self, data: Event, *, live: bool) -> Spot | None:
+        """Where it happened; None where the bot may not look. What happens just now holds up all that follows it, and proves
+        that the bot is there: when Discord gives no answer, it goes by what the event says itself. Raises `Malformed`."""
+        pause, tries = _PAUSE_SECONDS, 0
         while True:
             try:
-                return await self._places.spot(data)
-            except (Forbidden, NotFound):
-                return None
-            except REQUEST_ERRORS:
+                async with asyncio.timeout(_LOOK_SECONDS if live else None):
+                    return await self._places.spot(data)
+            except REQUEST_ERRORS as error:
+                closed = isinstance(error, CallFailed) and (error.forbidden or error.missing)
+                tries += 1
+                if live and (closed or tries >= _LOOKS):
+                    return self._places.guessed(data)
+                if closed:
+                    return None
                 await self._clock.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 

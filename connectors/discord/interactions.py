@@ -11,9 +11,12 @@ from arvis.domain.errors import Unavailable
 from arvis.domain.messages import MessageStatus
 from arvis.ports.connector import CommandHint
 from arvis.ports.inbox import Clicked, Inbox
+from connectors import answers
+from connectors.answers import Uncertain
 from connectors.discord.failures import REQUEST_ERRORS
+from connectors.discord.http import CallFailed
 from connectors.discord.incoming import Event, Reader, Spot, reading
-from connectors.discord.rest import Rest
+from connectors.discord.rest import COSMETIC_SECONDS, Rest
 
 COMMAND, COMPONENT = 2, 3
 #: Kinds of answers: a message, "wait" for a command, "wait" for a button, a change of the message with the button.
@@ -104,16 +107,20 @@ class Interactions:
 
     async def _request(self, data: Event, method: str, path: str, id_: str, body: dict[str, Any]) -> None:
         token = str(data["token"])
-        await self._rest.request(method, path, webhook_id=id_, webhook_token=token, json=body)
+        await self._rest.request(method, path, within=COSMETIC_SECONDS, webhook_id=id_, webhook_token=token, json=body)
 
 
 async def register(rest: Rest, application: str, hints: Sequence[CommandHint]) -> None:
-    """Make Discord offer these commands, unless it does already. Raises what `Rest` raises."""
-    wanted = [_offer(hint) for hint in hints]
+    """Make Discord offer these commands, unless it does already. Commands of other names belong to somebody else, and stay.
+    Raises what `Rest` raises."""
     path = f"/applications/{application}/commands"
-    offered = [_essence(command) for command in await rest.request("GET", path)]
-    if sorted(offered, key=str) != sorted(map(_essence, wanted), key=str):
-        await rest.request("PUT", path, json=wanted)
+    known = answers.mappings(await rest.request("GET", path, within=COSMETIC_SECONDS))
+    if known is None:
+        raise CallFailed(Uncertain("Discord told its commands in a form that is not its own."))
+    offered = [_essence(command) for command in known]
+    for wanted in map(_offer, hints):
+        if _essence(wanted) not in offered:
+            await rest.request("POST", path, within=COSMETIC_SECONDS, json=wanted)
 
 
 def _offer(hint: CommandHint) -> dict[str, Any]:
@@ -122,5 +129,7 @@ def _offer(hint: CommandHint) -> dict[str, Any]:
 
 
 def _essence(command: Event) -> tuple[Any, ...]:
-    options = [(option["name"], option["description"], option["type"]) for option in command.get("options") or ()]
-    return command["name"], command.get("description"), command.get("type", 1), options
+    options = answers.mappings(command.get("options") or []) or ()
+    described = [tuple(answers.text(option, key) for key in ("name", "description", "type")) for option in options]
+    name, about = answers.text(command, "name"), answers.text(command, "description")
+    return name, about, answers.text(command, "type") or "1", described

@@ -6,22 +6,36 @@ channel tells whether it arrived.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from discord.errors import Forbidden, HTTPException, NotFound
-
 from arvis.domain.messages import Address, Button
-from arvis.domain.platforms import Draft, Part
+from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
-from connectors.discord.failures import REQUEST_ERRORS, UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, send_error
+from connectors import answers
+from connectors.answers import Uncertain
+from connectors.discord.failures import (
+    MISSING_PERMISSION,
+    REQUEST_ERRORS,
+    TOO_LARGE,
+    UNKNOWN_CHANNEL,
+    UNKNOWN_MESSAGE,
+    send_error,
+)
+from connectors.discord.http import CallFailed
 from connectors.discord.nonces import nonce_of
-from connectors.discord.payloads import Payload, content, form, new_message
-from connectors.discord.rest import Rest
+from connectors.discord.payloads import TEXT_LIMIT, Payload, content, form, new_message
+from connectors.discord.rest import COSMETIC_SECONDS, Page, Rest
 from connectors.discord.snowflakes import first_at
+from connectors.formatting.notes import not_sent, with_note
+from connectors.formatting.units import utf16_length
+
+log = logging.getLogger(__name__)
 
 _MESSAGES = "/channels/{channel_id}/messages"
 #: Discord remembers nonces for "the past few minutes"; this is less (ms).
@@ -34,6 +48,12 @@ _THREAD_TITLE = 80
 _FOUND_AGAIN = "…"
 _ARCHIVE_AFTER_MINUTES = 1_440
 _THREAD_EXISTS = 160004
+#: Codes that may concern the files of a message and not the message, in words for the people in the channel.
+_REFUSED_FILES = {
+    MISSING_PERMISSION: "the bot lacks the permission Attach Files here",
+    TOO_LARGE: "it is larger than Discord takes here",
+}
+_NOTE_NUMBER = 999
 _MENTION = re.compile(r"<[@#][!&]?\d+>")
 
 
@@ -55,7 +75,22 @@ class Outgoing:
             reply_ref = delivery.reply_ref if part.number == 0 and delivery.reply_ref != address.thread else None
             return Receipt(await self._create(address, new_message(body, nonce_of(part.key), reply_ref), files))
         except REQUEST_ERRORS as error:
+            if files and isinstance(error, CallFailed) and error.code in _REFUSED_FILES:
+                return await self._without_files(part, error)
             raise send_error(error) from None
+
+    async def _without_files(self, part: Part, error: CallFailed) -> Receipt:
+        """The text with a note that its files are missing: what may not be attached is no reason to say nothing."""
+        log.warning("Discord took no files of %s: %s", part.key, error)
+        note = not_sent(part.piece.files, _REFUSED_FILES[error.code])
+        whole = with_note(part.piece.content, note)
+        fits = utf16_length(whole) <= TEXT_LIMIT
+        receipt = await self.send(replace(part, piece=Piece(whole if fits else part.piece.content, part.piece.buttons)))
+        if not fits:
+            # A part of its own, behind the last one that a delivery may have.
+            rest = replace(part, number=_NOTE_NUMBER, platform_id=None, piece=Piece(note))
+            await self.send(rest)
+        return receipt
 
     async def find(self, part: Part) -> Receipt | None:
         """Inside Discord's window sending again is safe; behind it the history is read."""
@@ -68,13 +103,15 @@ class Outgoing:
 
     async def typing(self, address: Address) -> None:
         try:
-            await self._rest.request("POST", "/channels/{channel_id}/typing", channel_id=_channel(address))
+            path = "/channels/{channel_id}/typing"
+            await self._rest.request("POST", path, within=COSMETIC_SECONDS, channel_id=_channel(address))
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
 
     async def show_draft(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str:
         try:
-            return await self._create(address, new_message(content(text, buttons), nonce_of(key)), ())
+            message = new_message(content(text, buttons), nonce_of(key))
+            return await self._create(address, message, (), within=COSMETIC_SECONDS)
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
 
@@ -86,39 +123,44 @@ class Outgoing:
 
     async def change_draft(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
         try:
-            if not await self._change(address, platform_id, content(text, buttons), ()):
+            if not await self._change(address, platform_id, content(text, buttons), (), within=COSMETIC_SECONDS):
                 raise SendError("The message is not there any more.", permanent=True)
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
 
     async def remove_draft(self, address: Address, platform_id: str) -> None:
         try:
-            await self._where_it_is(address, "DELETE", platform_id)
+            await self._where_it_is(address, "DELETE", platform_id, within=COSMETIC_SECONDS)
         except REQUEST_ERRORS as error:
             raise send_error(error) from None
 
-    async def _create(self, address: Address, body: Payload, files: Sequence[tuple[str, bytes]]) -> str:
+    async def _create(self, address: Address, body: Payload, files: Sequence[tuple[str, bytes]], **options: Any) -> str:
         try:
-            return await self._post(_channel(address), body, files)
-        except NotFound as error:
+            return await self._post(_channel(address), body, files, **options)
+        except CallFailed as error:
             if not address.thread or error.code != UNKNOWN_CHANNEL:
                 raise
-            return await self._post(await self._open_thread(address), body, files)
+            return await self._post(await self._open_thread(address), body, files, **options)
 
-    async def _post(self, channel: str, body: Payload, files: Sequence[tuple[str, bytes]]) -> str:
-        made = await self._rest.request("POST", _MESSAGES, channel_id=channel, **_parts(body, files))
-        return str(made["id"])
+    async def _post(self, channel: str, body: Payload, files: Sequence[tuple[str, bytes]], **options: Any) -> str:
+        made = await self._rest.request("POST", _MESSAGES, channel_id=channel, **_parts(body, files), **options)
+        id_ = answers.text(made, "id")
+        if not id_.isdecimal():
+            raise CallFailed(Uncertain("Discord did not say which message it made.", acknowledged=True))
+        return id_
 
-    async def _change(self, address: Address, message: str, body: Payload, files: Sequence[tuple[str, bytes]]) -> bool:
+    async def _change(
+        self, address: Address, message: str, body: Payload, files: Sequence[tuple[str, bytes]], **options: Any
+    ) -> bool:
         """False when the message is gone."""
-        return await self._where_it_is(address, "PATCH", message, **_parts(body, files))
+        return await self._where_it_is(address, "PATCH", message, **_parts(body, files), **options)
 
     async def _where_it_is(self, address: Address, method: str, message: str, **options: Any) -> bool:
         """Do something with a message of ours. One that was to stand in a thread stands beside it when there was none."""
         for channel in dict.fromkeys((_channel(address), address.channel)):
             try:
                 await self._rest.request(method, f"{_MESSAGES}/{int(message)}", channel_id=channel, **options)
-            except NotFound as error:
+            except CallFailed as error:
                 if error.code not in (UNKNOWN_CHANNEL, UNKNOWN_MESSAGE):
                     raise
             else:
@@ -131,43 +173,42 @@ class Outgoing:
         try:
             message = await self._rest.request("GET", path, channel_id=address.channel)
             title = (
-                " ".join(_MENTION.sub("", str(message.get("content", ""))).split())[:_THREAD_TITLE].strip()
+                " ".join(_MENTION.sub("", answers.text(message, "content")).split())[:_THREAD_TITLE].strip()
                 or "Conversation"
             )
             body = {"name": title, "auto_archive_duration": _ARCHIVE_AFTER_MINUTES}
             thread = await self._rest.request("POST", f"{path}/threads", channel_id=address.channel, json=body)
-        except (Forbidden, NotFound) as error:
-            if error.code == UNKNOWN_CHANNEL:
-                raise
-            return address.channel
-        except HTTPException as error:
+        except CallFailed as error:
             if error.code == _THREAD_EXISTS:
                 return address.thread
-            if error.status != HTTPStatus.BAD_REQUEST:
+            refused = error.forbidden or error.missing or error.status == HTTPStatus.BAD_REQUEST
+            if not refused or error.code == UNKNOWN_CHANNEL:
                 raise
             return address.channel
-        return str(thread["id"])
+        # A thread has the id of the message that it begins with.
+        return answers.text(thread, "id") or address.thread
 
     async def _look_for(self, part: Part, after: int) -> Receipt | None:
         me, nonce, text = await self._rest.whoami(), nonce_of(part.key), part.piece.content.strip()
         names = [file.filename for file in part.piece.files]
         for _ in range(_PAGES):
             page = await self._history(part.delivery.address, after)
-            for message in page:
-                ours = str(message["author"]["id"]) == me
-                same = message.get("content", "").strip() == text and len(message.get("attachments", ())) == len(names)
+            for message in page.messages:
+                ours = answers.text(message, "author", "id") == me
+                files = answers.mappings(message.get("attachments")) or ()
+                same = answers.text(message, "content").strip() == text and len(files) == len(names)
                 if ours and (message.get("nonce") == nonce or same):
                     return Receipt(str(message["id"]))
-            if len(page) < self._rest.page_size:
+            if not page.more or not page.messages:
                 return None
-            after = int(page[-1]["id"])
+            after = int(page.messages[-1]["id"])
         raise SendError("Too much was written since then to find it.", permanent=True)
 
-    async def _history(self, address: Address, after: int) -> list[Mapping[str, Any]]:
+    async def _history(self, address: Address, after: int) -> Page:
         """Of the thread, or of its channel while there is none."""
         try:
             return await self._rest.history(_channel(address), after)
-        except NotFound as error:
+        except CallFailed as error:
             if not address.thread or error.code != UNKNOWN_CHANNEL:
                 raise
             return await self._rest.history(address.channel, after)

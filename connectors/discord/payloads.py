@@ -11,6 +11,8 @@ from arvis.domain.messages import Button, ButtonStyle
 #: Links of a message are not looked at (T10).
 _SUPPRESS_EMBEDS = 1 << 2
 _ROW, _BUTTON = 1, 2
+#: Discord's documents say "characters". Libraries disagree on which; no other count is larger than that of UTF-16.
+TEXT_LIMIT = 2_000
 _STYLES = {ButtonStyle.PRIMARY: 1, ButtonStyle.SECONDARY: 2, ButtonStyle.SUCCESS: 3, ButtonStyle.DANGER: 4}
 _IN_A_ROW = 5
 _ROWS = 5

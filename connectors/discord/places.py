@@ -6,6 +6,11 @@ those it did not tell (a direct message, an old thread) Discord is asked once.
 
 from __future__ import annotations
 
+from typing import Any
+
+from connectors import answers
+from connectors.answers import Uncertain
+from connectors.discord.http import CallFailed
 from connectors.discord.incoming import Event, Spot, reading
 from connectors.discord.rest import Rest
 
@@ -45,6 +50,15 @@ class Places:
         """The guild's channels and threads."""
         return [self._spots[id_] for id_, owner in self._guilds.items() if owner == guild]
 
+    def guessed(self, data: Event) -> Spot:
+        """Where an event of the gateway belongs, as far as it says so itself: in guilds it names the guild. Raises
+        `Malformed`."""
+        with reading():
+            spot = Spot(str(data["channel_id"]), direct="guild_id" not in data)
+        if spot.direct:
+            self._spots[spot.channel] = spot
+        return spot
+
     async def spot(self, data: Event) -> Spot:
         """Where a message or an event about one belongs. Raises `Malformed`, and what `Rest` raises."""
         with reading():
@@ -53,10 +67,18 @@ class Places:
         if known is None and "channel" in data:
             return self.learn(data["channel"], str(data.get("guild_id", "")))
         if known is None:
-            path = "/channels/{channel_id}"
-            known = self.learn(await self._rest.request("GET", path, channel_id=id_), str(data.get("guild_id", "")))
+            found = await self._rest.request("GET", "/channels/{channel_id}", channel_id=id_)
+            if not _is_channel(found, id_):
+                raise CallFailed(Uncertain("Discord told of a channel in a form that is not its own."))
+            known = self.learn(found, str(data.get("guild_id", "")))
         return known
 
 
+def _is_channel(found: Any, id_: str) -> bool:
+    kind = answers.value(found, "type", kind=int)
+    is_placed = kind not in _THREAD_TYPES or bool(answers.text(found, "parent_id"))
+    return kind is not None and answers.text(found, "id") == id_ and is_placed
+
+
 def holds_messages(channel: Event) -> bool:
-    return channel["type"] in _MESSAGE_TYPES
+    return channel.get("type") in _MESSAGE_TYPES

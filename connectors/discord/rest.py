@@ -5,20 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from discord.http import Route
 
-from connectors.discord.http import BotHttp, Endpoints
+from connectors import answers
+from connectors.answers import Uncertain
+from connectors.discord.http import BotHttp, CallFailed, Endpoints
 
 #: Seconds after which nobody knows any more what became of a request. Waiting for rate limits counts.
 _PATIENCE = 90.0
+#: Seconds for a request on which nothing depends.
+COSMETIC_SECONDS = 5.0
+_PAGE_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a channel's history, oldest first; each message has an id. `more`: there may be more behind it."""
+
+    messages: Sequence[Mapping[str, Any]]
+    more: bool
 
 
 class Rest:
-    """One bot's requests. They raise what discord.py raises, `TimeoutError`, and what aiohttp raises."""
-
-    page_size = 100
+    """One bot's requests. They raise `CallFailed`, `TimeoutError`, and what aiohttp raises (`REQUEST_ERRORS`)."""
 
     def __init__(self, *, token: str, endpoints: Endpoints, jitter: Callable[[], float]) -> None:
         self._token = token
@@ -29,13 +41,19 @@ class Rest:
         self.user_id = ""
 
     async def request(
-        self, method: str, path: str, *, form: Sequence[dict[str, Any]] | None = None, **options: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        form: Sequence[dict[str, Any]] | None = None,
+        within: float = _PATIENCE,
+        **options: Any,
     ) -> Any:
         """`path` may name `{channel_id}`, `{webhook_id}` and `{webhook_token}`, by which Discord counts requests; they
-        are taken from the options, as is `json` or `params`."""
+        are taken from the options, as is `json` or `params`. `within` are seconds."""
         majors = {name: options.pop(name) for name in ("channel_id", "webhook_id", "webhook_token") if name in options}
         route = Route(method, path, **majors)
-        async with self._opened() as http, asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(within), self._opened() as http:
             return await http.request(route, form=form, **options)
 
     async def whoami(self) -> str:
@@ -43,11 +61,17 @@ class Rest:
         async with self._opened():
             return self.user_id
 
-    async def history(self, channel: str, after: int) -> list[Mapping[str, Any]]:
-        """The first messages of a channel behind an id, oldest first, `page_size` at most."""
-        params = {"limit": self.page_size, "after": after}
-        newest_first = await self.request("GET", "/channels/{channel_id}/messages", channel_id=channel, params=params)
-        return sorted(newest_first, key=lambda message: int(message["id"]))
+    async def history(self, channel: str, after: int) -> Page:
+        """The first messages of a channel behind an id, oldest first; what has no id is left out."""
+        params = {"limit": _PAGE_SIZE, "after": after}
+        newest_first = answers.mappings(
+            await self.request("GET", "/channels/{channel_id}/messages", channel_id=channel, params=params)
+        )
+        found = [message for message in newest_first or () if answers.text(message, "id").isdecimal()]
+        if newest_first is None or (newest_first and not found):
+            raise CallFailed(Uncertain("Discord told the history of a channel in a form that is not its own."))
+        in_order = sorted(found, key=lambda message: int(message["id"]))
+        return Page(in_order, more=len(newest_first) >= _PAGE_SIZE)
 
     async def close(self) -> None:
         if self._http is not None:
@@ -65,8 +89,14 @@ class Rest:
         http = BotHttp(self._endpoints, self._jitter)
         try:
             async with asyncio.timeout(_PATIENCE):
-                self.user_id = str((await http.static_login(self._token))["id"])
+                self.user_id = _id_of(await http.static_login(self._token))
         except BaseException:
             await http.close()
             raise
         return http
+
+
+def _id_of(user: Any) -> str:
+    if not (id_ := answers.text(user, "id")):
+        raise CallFailed(Uncertain("Discord did not say who the bot is."))
+    return id_

@@ -12,12 +12,14 @@ from typing import Any
 import aiohttp
 
 from arvis.ports.inbox import Clicked
-from connectors.slack.api import SlackApi
+from connectors.slack.api import COSMETIC_SECONDS, SlackApi
 from connectors.slack.files import is_slacks
 from connectors.slack.formatting import silent
 from connectors.slack.incoming import Event
 
 log = logging.getLogger(__name__)
+
+_TIMEOUT = aiohttp.ClientTimeout(total=COSMETIC_SECONDS)
 
 
 class Answering:
@@ -46,7 +48,7 @@ class Answering:
 
     async def _post(self, url: str, body: dict[str, Any]) -> None:
         try:
-            async with self._api.session.post(url, json=body, allow_redirects=False) as response:
+            async with self._api.session.post(url, json=body, allow_redirects=False, timeout=_TIMEOUT) as response:
                 if not response.ok:
                     log.info("Slack did not take the answer to a click: status %s.", response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -10,22 +10,24 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
-from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from arvis.ports.connector import SendError
+from connectors import answers
+from connectors.answers import Answer as Raw
+from connectors.answers import Complaint, Done, Failure, Refused, RetryLater, Uncertain
 
 log = logging.getLogger(__name__)
 
-_TIMEOUT_SECONDS = 30
-#: Where Slack does not say how long to wait.
-_USUAL_PAUSE = 30.0
+SEND_SECONDS = 30.0
+#: Seconds for a call on which nothing depends.
+COSMETIC_SECONDS = 5.0
 #: Seconds until a Slack that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
-_AWAY, _LONG = 30.0, 60.0
+_AWAY, _REJECTED = 30.0, 15.0
 
 REFUSED_TOKENS = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "not_allowed_token_type"}
@@ -37,44 +39,86 @@ _UNCERTAIN = frozenset({"internal_error", "fatal_error", "service_unavailable", 
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 
 
-class ApiFailed(Exception):
-    """A call that gave nothing. `code` is Slack's (`network` when no answer came, `http_…` when it was no answer of Slack's
-    own); `uncertain`: it may have been carried out; `retry_after` in seconds."""
+class SlackDialect:
+    name = "Slack"
 
-    def __init__(
-        self, method: str, code: str, *, uncertain: bool = False, retry_after: float | None = None, needed: str = ""
-    ) -> None:
-        super().__init__(f"Slack's {method} failed: {code}{f' (needs {needed})' if needed else ''}.")
-        self.code = code
-        self.uncertain = uncertain
-        self.retry_after = retry_after
+    def complaint(self, document: Any) -> Complaint | None:
+        if answers.value(document, "ok", kind=bool) is not False:
+            return None
+        code = answers.shortened(answers.text(document, "error") or "no_reason")
+        needed = answers.shortened(answers.text(document, "needed"))
+        return Complaint(
+            code,
+            f"{code} (needs {needed})" if needed else code,
+            limited=code in _LIMITED,
+            uncertain=code in _UNCERTAIN,
+            passing=code in REFUSED_TOKENS,
+        )
+
+    def accepts(self, document: Any) -> bool:
+        return answers.value(document, "ok", kind=bool) is True
+
+    def result(self, document: Any) -> Any:
+        return document
+
+
+_DIALECT = SlackDialect()
+
+
+class ApiFailed(Exception):
+    """A call that gave nothing. `code` is Slack's where it gave one."""
+
+    def __init__(self, method: str, failure: Failure) -> None:
+        super().__init__(f"{method} of Slack failed: {failure.reason}")
+        self.failure = failure
+        self.code = "" if isinstance(failure, Uncertain) else failure.code
 
     @property
     def token_refused(self) -> bool:
         return self.code in REFUSED_TOKENS
 
     @property
+    def retry_after(self) -> float | None:
+        return self.failure.delay if isinstance(self.failure, RetryLater) else None
+
+    @property
+    def uncertain(self) -> bool:
+        return isinstance(self.failure, Uncertain)
+
+    @property
     def passes(self) -> bool:
         """Whether the same call may go well later."""
-        return self.uncertain or self.token_refused or self.retry_after is not None or self.code == "network"
+        return not isinstance(self.failure, Refused)
 
     def to_send_error(self) -> SendError:
-        pause = _LONG if self.token_refused else _AWAY if self.code == "network" and not self.uncertain else None
-        return SendError(
-            str(self),
-            permanent=not self.passes,
-            gone=self.code in _GONE,
-            retry_after=pause if self.retry_after is None else self.retry_after,
-            uncertain=self.uncertain,
-        )
+        delay = _REJECTED if self.token_refused else None
+        return answers.send_error(self.failure, gone=self.code in _GONE, delay=delay)
+
+
+class _WebClient(AsyncWebClient):
+    """Slack's client, which makes the requests; their answers are read as untrusted input."""
+
+    async def _request(self, *, http_verb: str, api_url: str, req_args: dict[str, Any]) -> dict[str, Any]:
+        session = cast(aiohttp.ClientSession, self.session)
+        async with session.request(http_verb, api_url, **req_args) as response:
+            headers = {name.lower(): text for name, text in response.headers.items()}
+            outcome = answers.read(_DIALECT, Raw(response.status, headers, await response.read()))
+        if isinstance(outcome, Done):
+            return {"data": outcome.result, "headers": headers, "status_code": 200}
+        raise ApiFailed(api_url.rsplit("/", 1)[-1], outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a method answered. `scopes` are those of the token, which Slack names with every answer."""
 
+    method: str
     data: dict[str, Any]
     scopes: frozenset[str]
+
+    def lacks(self, what: str, *, acknowledged: bool = False) -> ApiFailed:
+        """The failure of an answer that does not hold what is needed."""
+        return ApiFailed(self.method, Uncertain(f"Slack did not say {what}.", acknowledged=acknowledged))
 
 
 class SlackApi:
@@ -88,35 +132,40 @@ class SlackApi:
     @property
     def session(self) -> aiohttp.ClientSession:
         if self._session is None or self._session.closed:
-            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS))
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=SEND_SECONDS))
         return self._session
 
     def client(self, token: str | None = None) -> AsyncWebClient:
         """Slack's own client, on the one session."""
-        return AsyncWebClient(
-            token=token, base_url=self.base_url, timeout=_TIMEOUT_SECONDS, session=self.session, retry_handlers=[]
+        return _WebClient(
+            token=token, base_url=self.base_url, timeout=int(SEND_SECONDS), session=self.session, retry_handlers=[]
         )
 
     async def ask(
-        self, method: str, call: Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]], token: str | None = None
+        self,
+        method: str,
+        call: Callable[[AsyncWebClient], Awaitable[AsyncSlackResponse]],
+        token: str | None = None,
+        *,
+        within: float = SEND_SECONDS,
     ) -> Answer:
-        """Raises `ApiFailed`."""
+        """`within` are seconds. Raises `ApiFailed`."""
         now = asyncio.get_running_loop().time
         if (left := self._rests.get(method, 0.0) - now()) > 0:
-            raise ApiFailed(method, "ratelimited", retry_after=left)
-        client = self.client(token or self._token)
+            raise ApiFailed(method, RetryLater("Slack asks for a rest.", left, "ratelimited"))
         try:
-            response = await call(client)
+            async with asyncio.timeout(within):
+                response = await call(self.client(token or self._token))
         except aiohttp.ClientConnectorError:
-            raise ApiFailed(method, "network") from None
+            raise ApiFailed(method, RetryLater("Slack cannot be reached.", _AWAY, "network")) from None
         except (aiohttp.ClientError, TimeoutError, OSError):
-            raise ApiFailed(method, "network", uncertain=True) from None
-        except SlackClientError as error:
-            failed = _failure(method, getattr(error, "response", None))
-            if failed.retry_after is not None:
+            raise ApiFailed(method, Uncertain("Slack did not answer.")) from None
+        except ApiFailed as failed:
+            if failed.code == "ratelimited" and failed.retry_after is not None:
                 self._rests[method] = now() + failed.retry_after
-            raise failed from None
-        return Answer(dict(response.data), _scopes(response.headers))  # type: ignore[arg-type]
+            raise
+        data = response.data if isinstance(response.data, dict) else {}
+        return Answer(method, data, _scopes(response.headers))
 
     async def close(self) -> None:
         if self._session is not None:
@@ -124,27 +173,5 @@ class SlackApi:
             self._session = None
 
 
-def _failure(method: str, response: Any) -> ApiFailed:
-    """`response` is Slack's answer, the raw one when it held no JSON, or nothing at all."""
-    status = int(getattr(response, "status_code", 0) or getattr(response, "status", 0))
-    headers = getattr(response, "headers", None) or {}
-    data = getattr(response, "data", None)
-    data = data if isinstance(data, dict) else {}
-    code = str(data.get("error") or f"http_{status}")
-    if status == 429 or code in _LIMITED:  # noqa: PLR2004  (HTTP's own number)
-        return ApiFailed(method, "ratelimited", retry_after=_seconds(headers.get("Retry-After")))
-    uncertain = code in _UNCERTAIN or status >= 500 or (not data and status < 400)  # noqa: PLR2004
-    return ApiFailed(method, code, uncertain=uncertain, needed=str(data.get("needed") or ""))
-
-
-def _seconds(text: str | None) -> float:
-    try:
-        return max(0.0, float(text or ""))
-    except ValueError:
-        return _USUAL_PAUSE
-
-
 def _scopes(headers: Any) -> frozenset[str]:
-    # A dictionary of the client's own, or aiohttp's, which ignores case.
-    text = next((value for name, value in headers.items() if name.lower() == "x-oauth-scopes"), "")
-    return frozenset(scope.strip() for scope in str(text).split(",") if scope.strip())
+    return frozenset(scope.strip() for scope in str(headers.get("x-oauth-scopes", "")).split(",") if scope.strip())

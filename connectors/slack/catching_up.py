@@ -16,9 +16,10 @@ from arvis.domain.messages import FeedPosition
 from arvis.domain.text import storable_json
 from arvis.ports.clock import Clock
 from arvis.ports.inbox import Inbox
+from connectors import answers
 from connectors.slack.api import ApiFailed
 from connectors.slack.handling import Handler, Progress
-from connectors.slack.history import History
+from connectors.slack.history import History, messages_of
 from connectors.slack.incoming import Event, microseconds
 
 log = logging.getLogger(__name__)
@@ -124,9 +125,9 @@ class CatchingUp:
         found: list[Event] = []
         known = 0
         async for page in self._history.pages(channel, "", since - _THREADS):
-            roots = page.data.get("messages") or ()
+            roots = messages_of(page)
             for root in roots:
-                if root.get("latest_reply") and microseconds(str(root["latest_reply"])) >= since:
+                if _latest_reply(root) >= since:
                     found += await self._replies(channel, str(root["ts"]), since)
                 if microseconds(str(root["ts"])) >= since or _edited(root) >= since:
                     found.append(root)
@@ -139,14 +140,24 @@ class CatchingUp:
         return [
             reply
             async for page in self._history.pages(channel, thread, since)
-            for reply in page.data.get("messages") or ()
+            for reply in messages_of(page)
             if str(reply["ts"]) != thread
         ]
 
 
 def _edited(event: Event) -> int:
-    stamp = (event.get("edited") or {}).get("ts")
-    return microseconds(str(stamp)) if stamp else 0
+    return _stamp(answers.text(event, "edited", "ts"))
+
+
+def _latest_reply(event: Event) -> int:
+    return _stamp(answers.text(event, "latest_reply"))
+
+
+def _stamp(ts: str) -> int:
+    try:
+        return microseconds(ts) if ts else 0
+    except ValueError:
+        return 0
 
 
 class Reading:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from arvis.ports.connector import Finding
-from connectors.slack.api import ApiFailed, SlackApi
+from connectors import answers
+from connectors.slack.api import Answer, ApiFailed, SlackApi
 from connectors.slack.config import SlackConfig
 
 _INSTALL = "Add it under OAuth & Permissions of the app, then install the app again (docs/11-slack.md)."
@@ -32,7 +33,7 @@ async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
         answer = await api.ask("auth.test", lambda web: web.auth_test())
     except ApiFailed as error:
         return [_refused("bot_token", error)]
-    findings.append(Finding("ok", f"Slack knows the bot as {answer.data.get('user')} of {answer.data.get('team')}."))
+    findings.append(Finding("ok", f"Slack knows the bot as {_name(answer, 'user')} of {_name(answer, 'team')}."))
     findings += _missing(answer.scopes)
     if config.app_token is not None:
         findings.append(await _socket(api, config.app_token.get_secret_value()))
@@ -40,6 +41,10 @@ async def check(api: SlackApi, config: SlackConfig) -> list[Finding]:
         text = "Events come over HTTP; whether Slack is set to send them here cannot be asked."
         findings.append(Finding("ok", text))
     return findings
+
+
+def _name(answer: Answer, key: str) -> str:
+    return answers.text(answer.data, key) or "(no name)"
 
 
 def _missing(scopes: frozenset[str]) -> Iterator[Finding]:

@@ -25,6 +25,7 @@ from arvis.ports.connector import (
     WebhookAnswer,
 )
 from arvis.ports.inbox import Inbox
+from connectors import answers
 from connectors.slack import checking
 from connectors.slack.answering import Answering
 from connectors.slack.api import ApiFailed, SlackApi
@@ -168,13 +169,16 @@ class SlackConnector:
     async def _identify(self) -> Me:
         """Who the bot is. Raises `ApiFailed`."""
         if self._me is None:
-            data = (await self._api.ask("auth.test", lambda web: web.auth_test())).data
-            self._me = Me(*(str(data.get(key) or "") for key in ("team_id", "user_id", "bot_id", "user")))
+            answer = await self._api.ask("auth.test", lambda web: web.auth_test())
+            me = Me(*(answers.text(answer.data, key) for key in ("team_id", "user_id", "bot_id", "user")))
+            if not (me.team and me.user):
+                raise answer.lacks("who the bot is")
+            self._me = me
         return self._me
 
     def _refusal(self, error: ApiFailed) -> Exception:
         if not error.token_refused:
-            return error
+            return ConnectionError(str(error))
         key = "app_token" if self._me is not None else "bot_token"
         self._me = None
         return TokenRefused(f"Slack does not accept `{key}` ({error.code}). {checking.fix_of(key)}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arvis.domain.messages import Address, Button
-from connectors.slack.api import ApiFailed, SlackApi
+from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
 from connectors.slack.formatting import beginning
 from connectors.slack.messages import Messages
 
@@ -36,6 +36,7 @@ class Drafts:
                 lambda web: web.assistant_threads_setStatus(
                     channel_id=address.channel, thread_ts=address.thread, status=_STATUS
                 ),
+                within=COSMETIC_SECONDS,
             )
         except ApiFailed as error:
             if error.code in _NO_STATUS:
@@ -45,15 +46,14 @@ class Drafts:
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str:
         try:
-            return await self._messages.post(address, beginning(text), buttons, _metadata(key))
+            return await self._messages.post(address, beginning(text), buttons, _metadata(key), within=COSMETIC_SECONDS)
         except ApiFailed as error:
             raise error.to_send_error() from None
 
     async def change(self, address: Address, ts: str, text: str, buttons: Sequence[Button]) -> None:
         try:
-            await self._messages.update(
-                address, ts, beginning(text), buttons, {"event_type": DRAFT, "event_payload": {}}
-            )
+            metadata: dict[str, object] = {"event_type": DRAFT, "event_payload": {}}
+            await self._messages.update(address, ts, beginning(text), buttons, metadata, within=COSMETIC_SECONDS)
         except ApiFailed as error:
             raise error.to_send_error() from None
 

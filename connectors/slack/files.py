@@ -11,10 +11,13 @@ import aiohttp
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part
 from arvis.ports.connector import FetchError, SendError
+from connectors import answers
 from connectors.slack.api import ApiFailed, SlackApi
 
 _HOSTS = (".slack.com", ".slack-files.com", ".slack-edge.com")
 _REDIRECTS = 3
+#: Statuses with which the file server refuses a file for good.
+_REFUSED = frozenset({400, 401, 403, 404, 410, 413, 415})
 _CHUNK = 64 * 1024
 
 
@@ -46,8 +49,8 @@ class Files:
             raise FetchError("The file's address cannot be read.", permanent=True) from None
         try:
             return await self._download(url, kind, max_bytes)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise FetchError(f"Slack did not hand out the file: {type(error).__name__}.") from None
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            raise FetchError("The connection broke while Slack handed out the file.") from None
 
     async def _look_up(self, file: str) -> str:
         # Files of other organisations come without an address.
@@ -55,8 +58,11 @@ class Files:
             answer = await self._api.ask("files.info", lambda web: web.files_info(file=file))
         except ApiFailed as error:
             raise FetchError(str(error), permanent=not error.passes, retry_after=error.retry_after) from None
-        found = answer.data.get("file") or {}
-        return str(found.get("url_private_download") or found.get("url_private") or "")
+        keys = ("url_private_download", "url_private")
+        url = next(filter(None, (answers.text(answer.data, "file", key) for key in keys)), "")
+        if not url:
+            raise FetchError("Slack does not say where the file is.")
+        return url
 
     async def _download(self, url: str, kind: str, max_bytes: int) -> bytes:
         for _ in range(_REDIRECTS + 1):
@@ -80,17 +86,20 @@ class Files:
             "files.getUploadURLExternal",
             lambda web: web.files_getUploadURLExternal(filename=file.filename, length=len(data)),
         )
-        url = str(ticket.data.get("upload_url") or "")
+        url, file_id = answers.text(ticket.data, "upload_url"), answers.text(ticket.data, "file_id")
+        if not (url and file_id):
+            raise SendError(f"Slack did not say where the file {file.filename} is to go.")
         if not is_slacks(url, self._api.base_url):
             raise SendError(f"Slack wants the file {file.filename} to go elsewhere.", permanent=True)
         try:
             async with self._api.session.post(url, data=data, allow_redirects=False) as response:
                 status = response.status
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise SendError(f"The file {file.filename} did not reach Slack: {type(error).__name__}.") from None
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            raise SendError(f"The file {file.filename} did not reach Slack.") from None
         if status != 200:  # noqa: PLR2004  (HTTP's own number)
-            raise SendError(f"Slack did not take the file {file.filename}: status {status}.")
-        return {"id": str(ticket.data["file_id"]), "title": file.filename}
+            text = f"Slack did not take the file {file.filename}: status {status}."
+            raise SendError(text, permanent=status in _REFUSED)
+        return {"id": file_id, "title": file.filename}
 
     async def share(self, uploads: Sequence[dict[str, str | None]], channel: str, thread: str) -> None:
         """Show uploaded files in a channel. Raises `ApiFailed`."""

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from connectors import answers
 from connectors.slack.api import Answer, SlackApi
-from connectors.slack.incoming import time_stamp
+from connectors.slack.incoming import Event, time_stamp
 
 _PAGE = 200
+_STAMP = re.compile(r"\d{1,15}\.\d{1,6}", re.ASCII)
+
+
+def messages_of(page: Answer) -> list[Event]:
+    """The messages of a page that have a time stamp. Raises `ApiFailed` for a page of another form."""
+    found = answers.mappings(page.data.get("messages"))
+    if found is None:
+        raise page.lacks("what was written")
+    stamped = [message for message in found if _STAMP.fullmatch(answers.text(message, "ts"))]
+    if found and not stamped:
+        raise page.lacks("when the messages were written")
+    return stamped
 
 
 class History:
@@ -35,7 +49,7 @@ class History:
                 wanted["cursor"] = cursor
             answer = await self._page(thread, wanted)
             yield answer
-            cursor = str((answer.data.get("response_metadata") or {}).get("next_cursor") or "")
+            cursor = answers.text(answer.data, "response_metadata", "next_cursor")
             if not cursor:
                 return
 

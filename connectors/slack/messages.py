@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from arvis.domain.messages import Address, Button
-from connectors.slack.api import Answer, ApiFailed, SlackApi
+from connectors import answers
+from connectors.slack.api import COSMETIC_SECONDS, SEND_SECONDS, Answer, ApiFailed, SlackApi
 from connectors.slack.formatting import message_of
 
 #: This workspace, or this kind of conversation, does not take Markdown blocks.
@@ -21,7 +22,15 @@ class Messages:
     def __init__(self, *, api: SlackApi) -> None:
         self._api = api
 
-    async def post(self, address: Address, content: str, buttons: Sequence[Button], metadata: dict[str, Any]) -> str:
+    async def post(
+        self,
+        address: Address,
+        content: str,
+        buttons: Sequence[Button],
+        metadata: dict[str, Any],
+        *,
+        within: float = SEND_SECONDS,
+    ) -> str:
         """The `ts` of the new message. Nothing in it calls anybody or shows a preview."""
 
         async def call(message: dict[str, Any]) -> Answer:
@@ -35,12 +44,24 @@ class Messages:
                     metadata=metadata,
                     **message,
                 ),
+                within=within,
             )
 
-        return str((await _with_blocks(content, buttons, call)).data["ts"])
+        answer = await _with_blocks(content, buttons, call)
+        ts = answers.text(answer.data, "ts")
+        if not ts:
+            raise answer.lacks("which message it made", acknowledged=True)
+        return ts
 
     async def update(
-        self, address: Address, ts: str, content: str, buttons: Sequence[Button], metadata: dict[str, Any]
+        self,
+        address: Address,
+        ts: str,
+        content: str,
+        buttons: Sequence[Button],
+        metadata: dict[str, Any],
+        *,
+        within: float = SEND_SECONDS,
     ) -> None:
         async def call(message: dict[str, Any]) -> Answer:
             return await self._api.ask(
@@ -49,13 +70,16 @@ class Messages:
                 lambda web: web.chat_update(
                     channel=address.channel, ts=ts, parse="none", link_names=False, metadata=metadata, **message
                 ),
+                within=within,
             )
 
         await _with_blocks(content, buttons, call)
 
     async def remove(self, address: Address, ts: str) -> None:
         try:
-            await self._api.ask("chat.delete", lambda web: web.chat_delete(channel=address.channel, ts=ts))
+            await self._api.ask(
+                "chat.delete", lambda web: web.chat_delete(channel=address.channel, ts=ts), within=COSMETIC_SECONDS
+            )
         except ApiFailed as error:
             if error.code not in _NOT_THERE:
                 raise

@@ -7,9 +7,12 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from connectors.slack.api import ApiFailed, SlackApi
+from connectors import answers
+from connectors.slack.api import COSMETIC_SECONDS, ApiFailed, SlackApi
 
 _KEPT = 2_000
+#: Where the name of a person is, the best first.
+_NAMES = (("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",))
 #: More people than this in one message keep their ids.
 _ASKED_AT_ONCE = 10
 #: An event must be acknowledged within three seconds.
@@ -32,13 +35,11 @@ class Names:
 
     async def _ask(self, user: str) -> None:
         try:
-            answer = await self._api.ask("users.info", lambda web: web.users_info(user=user))
+            answer = await self._api.ask("users.info", lambda web: web.users_info(user=user), within=COSMETIC_SECONDS)
         except ApiFailed:
             return
-        person = answer.data.get("user") or {}
-        profile = person.get("profile") or {}
-        name = profile.get("display_name") or profile.get("real_name") or person.get("real_name") or person.get("name")
-        if name:
-            self._known[user] = str(name)
+        found = (answers.text(answer.data, "user", *path) for path in _NAMES)
+        if name := next(filter(None, found), ""):
+            self._known[user] = name
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)

@@ -6,22 +6,31 @@ may not: before it is sent once more, the channel is read for the key.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.domain.messages import Address
 from arvis.domain.platforms import Draft, Part
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
+from connectors import answers
+from connectors.formatting.notes import not_sent, with_note
+from connectors.formatting.units import utf16_length
 from connectors.slack.api import ApiFailed
 from connectors.slack.drafts import DRAFT
 from connectors.slack.files import Files
-from connectors.slack.history import History
+from connectors.slack.formatting import BLOCK_LIMIT
+from connectors.slack.history import History, messages_of
 from connectors.slack.incoming import microseconds
 from connectors.slack.messages import Messages
 
-_DELIVERY = "arvis_delivery"
+log = logging.getLogger(__name__)
+
+_DELIVERY, _NOTE = "arvis_delivery", "arvis_note"
+#: How long (ms) a text waits for files that Slack does not take just now.
+_FILE_PATIENCE_MS = 120_000
 #: Reading metadata takes this scope besides that of the history; without it Slack leaves the metadata out.
 METADATA_SCOPE = "metadata.message:read"
 
@@ -63,12 +72,42 @@ class Sending:
         there = await self._there(part)
         if there.complete:
             return Receipt(there.ts)
-        uploads = await self._files.upload(part)
+        try:
+            uploads = await self._files.upload(part)
+        except (ApiFailed, SendError) as error:
+            if not self._gives_up(part, error):
+                raise
+            return await self._without_files(part, there.ts, error)
         ts = there.ts
         if _has_text(part) and (not ts or ts == part.platform_id):
             ts = await self._write(part)
-        await self._share(part.delivery.address, uploads, after_text=bool(ts))
+        try:
+            await self._share(part.delivery.address, uploads, after_text=bool(ts))
+        except SendError as error:
+            if not error.permanent or error.gone:
+                raise
+            return await self._without_files(part, ts, error)
         return Receipt(ts or str(uploads[0]["id"]))
+
+    def _gives_up(self, part: Part, error: ApiFailed | SendError) -> bool:
+        """Whether a text goes without its files: they are refused, or Slack has had trouble with them for a while."""
+        if not (error.to_send_error() if isinstance(error, ApiFailed) else error).permanent:
+            return part.tried_at is not None and self._clock.now() - part.tried_at > _FILE_PATIENCE_MS
+        return not (isinstance(error, ApiFailed) and error.to_send_error().gone)
+
+    async def _without_files(self, part: Part, ts: str, error: ApiFailed | SendError) -> Receipt:
+        """The text with a note that its files are missing. `ts` is the text, where it stands there already."""
+        log.warning("Slack took no files of %s: %s", part.key, error)
+        note = not_sent(part.piece.files, _why(error))
+        short = utf16_length(part.piece.content) + utf16_length(note) + 2 <= BLOCK_LIMIT
+        if ts and ts != part.platform_id and not short:
+            await self._messages.post(part.delivery.address, note, (), {"event_type": _NOTE, "event_payload": {}})
+            return Receipt(ts)
+        piece = replace(part.piece, content=with_note(part.piece.content, note) if short else part.piece.content)
+        written = await self._write(replace(part, piece=piece, platform_id=ts or part.platform_id))
+        if not short:
+            await self._messages.post(part.delivery.address, note, (), {"event_type": _NOTE, "event_payload": {}})
+        return Receipt(written)
 
     async def _write(self, part: Part) -> str:
         address, piece = part.delivery.address, part.piece
@@ -140,7 +179,7 @@ class Sending:
         async for answer in self._history.pages(address.channel, address.thread, since * 1_000, metadata=True):
             if METADATA_SCOPE not in answer.scopes:
                 raise SendError(f"Whether it arrived cannot be told: the bot needs {METADATA_SCOPE}.", permanent=True)
-            for message in answer.data.get("messages") or ():
+            for message in messages_of(answer):
                 yield message
 
 
@@ -149,11 +188,18 @@ def _has_text(part: Part) -> bool:
 
 
 def _key_of(message: Found, kind: str) -> str | None:
-    metadata = message.get("metadata") or {}
-    if metadata.get("event_type") != kind:
+    if answers.text(message, "metadata", "event_type") != kind:
         return None
-    key = (metadata.get("event_payload") or {}).get("id")
-    return str(key) if key else None
+    return answers.text(message, "metadata", "event_payload", "id") or None
+
+
+def _why(error: ApiFailed | SendError) -> str:
+    """For the people in the chat."""
+    if isinstance(error, ApiFailed) and error.code == "missing_scope":
+        return "the Slack app lacks the permission files:write; add it under OAuth & Permissions, then install the app again"
+    if isinstance(error, ApiFailed) and error.code:
+        return f"Slack refused it ({error.code})"
+    return "Slack did not take it" if isinstance(error, ApiFailed) else str(error).rstrip(".")
 
 
 def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
@@ -163,7 +209,8 @@ def _with_files(part: Part, found: Sequence[Found], after: str) -> Found | None:
     if not names:
         return None
     for message in found:
-        shown = {str(file.get("name") or file.get("title")) for file in message.get("files") or ()}
+        files = answers.mappings(message.get("files")) or ()
+        shown = {answers.text(file, "name") or answers.text(file, "title") for file in files}
         if names <= shown and message.get("bot_id") and str(message["ts"]) >= after:
             return message
     return None

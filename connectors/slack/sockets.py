@@ -22,6 +22,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from arvis.ports.clock import Clock
+from connectors import answers
 from connectors.slack.api import ApiFailed, SlackApi
 from connectors.slack.dispatching import Dispatching
 
@@ -78,7 +79,10 @@ class Socket(SocketModeClient):
             if error.retry_after is not None:
                 await self._clock.sleep(error.retry_after)
             raise
-        return str(answer.data["url"])
+        url = answers.text(answer.data, "url")
+        if not url.startswith(("ws://", "wss://")):
+            raise answer.lacks("where its socket is")
+        return url
 
     async def _pause(self) -> None:
         now = self._clock.monotonic()
@@ -112,7 +116,7 @@ class Socket(SocketModeClient):
             url, self.wss_uri = self.wss_uri, None
             try:
                 return await self._dial(url or await self.issue_new_wss_url())
-            except (ApiFailed, aiohttp.ClientError, TimeoutError, OSError) as error:
+            except (ApiFailed, aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 log.info("No connection to Slack's socket: %s.", type(error).__name__)
         return None
 
@@ -193,8 +197,8 @@ class Listening:
 
     async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         try:
-            if isinstance(event := request.payload.get("event"), dict):
-                await self._ready(str(event.get("channel")))
+            if channel := answers.text(request.payload, "event", "channel"):
+                await self._ready(channel)
             bolt = AsyncBoltRequest(mode="socket_mode", body=request.payload)
             response = await self._dispatching.insist(bolt, self._clock.sleep)
             await send_async_response(client, request, response, time.time())

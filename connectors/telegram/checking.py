@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import telegram
-from telegram.error import InvalidToken, TelegramError
+from typing import Any
 
 from arvis.domain.messages import Respond
 from arvis.ports.connector import Finding
-from connectors.telegram.client import Client
+from connectors import answers
+from connectors.telegram.client import CallFailed, Client
 from connectors.telegram.settings import TelegramConfig
 
 _MANY_WAITING = 100
@@ -17,38 +16,40 @@ _MANY_WAITING = 100
 
 async def check(client: Client, config: TelegramConfig) -> Sequence[Finding]:
     try:
-        me = await client.bot.get_me()
-        webhook = await client.bot.get_webhook_info()
-    except InvalidToken:
-        fix = "Ask BotFather for it (/mybots, API Token) and set it anew."
-        return [Finding("error", "Telegram does not accept the bot's token", fix)]
-    except TelegramError as error:
-        return [
-            Finding("error", f"Telegram cannot be reached at {config.api_url}: {error}", "Check network and api_url.")
-        ]
-    return [Finding("ok", f"The bot is @{me.username}"), *_of_groups(me, config), *_of_updates(webhook)]
+        me = await client.call("getMe")
+        webhook = await client.call("getWebhookInfo")
+    except CallFailed as error:
+        if error.rejects_token:
+            fix = "Ask BotFather for the token (/mybots, API Token) and enter it."
+            return [Finding("error", "Telegram does not accept the bot's token", fix)]
+        text = f"Telegram gives no answer that can be used at {config.api_url}: {error}"
+        return [Finding("error", text, "Check network and api_url.")]
+    name = answers.text(me, "username")
+    if not name:
+        text = f"What answers at {config.api_url} does not say who the bot is"
+        return [Finding("error", text, "Check api_url: it must lead to Telegram or to a Bot API server.")]
+    return [Finding("ok", f"The bot is @{name}"), *_of_groups(me, config), *_of_updates(webhook)]
 
 
-def _of_groups(me: telegram.User, config: TelegramConfig) -> Sequence[Finding]:
+def _of_groups(me: Any, config: TelegramConfig) -> Sequence[Finding]:
     findings = []
-    if not me.can_join_groups:
+    if not answers.value(me, "can_join_groups", kind=bool):
         fix = "BotFather: /setjoingroups, Enable (unless it is to be for direct messages only)."
         findings.append(Finding("warning", "The bot cannot be added to groups", fix))
     wants_all = config.observe > 0 or config.respond is Respond.ALL
-    if wants_all and not me.can_read_all_group_messages:
+    if wants_all and not answers.value(me, "can_read_all_group_messages", kind=bool):
         text = "Privacy mode is on: in groups the bot sees only commands, mentions and replies to it"
         fix = "BotFather: /setprivacy, Disable; then put the bot out of its groups and in again. Or make it an administrator."
         findings.append(Finding("warning", text, fix))
     return findings
 
 
-def _of_updates(webhook: telegram.WebhookInfo) -> Sequence[Finding]:
+def _of_updates(webhook: Any) -> Sequence[Finding]:
     findings = []
-    if webhook.url:
+    if answers.text(webhook, "url"):
         fix = "It is removed when the daemon starts the bot. Stop the program that set it, or make a token of its own for it."
         findings.append(Finding("warning", "A webhook is set for this token, by another program", fix))
-    if webhook.pending_update_count > _MANY_WAITING:
-        findings.append(
-            Finding("warning", f"{webhook.pending_update_count} updates wait; Telegram keeps them for 24 hours")
-        )
+    waiting = answers.value(webhook, "pending_update_count", kind=int) or 0
+    if waiting > _MANY_WAITING:
+        findings.append(Finding("warning", f"{waiting} updates wait; Telegram keeps them for 24 hours"))
     return findings

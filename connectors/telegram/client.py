@@ -1,25 +1,27 @@
-"""The HTTP client of one bot, opened when it is first needed, and what its errors mean to us."""
+"""The HTTP client of one bot, opened when it is first needed, and what its failures mean to us."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from http import HTTPStatus
 from typing import Any, Final
 
 import httpx
 import telegram
-from telegram.error import BadRequest, ChatMigrated, Forbidden, InvalidToken, TelegramError
+from telegram.error import TelegramError
 from telegram.request import HTTPXRequest, RequestData
 
 from arvis.ports.connector import SendError
+from connectors import answers
+from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryLater, Uncertain
 from connectors.telegram.settings import TelegramConfig
 
 _CONNECTIONS: Final = 32
 _TIMEOUT: Final = 15.0
 _UPLOAD_TIMEOUT: Final = 120.0
 _CHUNK: Final = 64 * 1024
+#: Seconds for a call on which nothing depends.
+COSMETIC_SECONDS: Final = 5.0
 
 #: The bot's address holds its token: these would write it into the log, line by line.
 _TELLTALES: Final = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "telegram": logging.INFO}
@@ -35,7 +37,7 @@ _UNSENT: Final = (
 
 #: Seconds until a Telegram that nothing reached, or that does not take the token, is tried again: it counts as no attempt.
 _AWAY: Final = 30.0
-_LONG: Final = 60.0
+_REJECTED: Final = 15.0
 
 #: Telegram's words for a place that takes nothing any more, or nothing from this bot.
 _GONE: Final = (
@@ -52,12 +54,58 @@ _GONE: Final = (
 )
 
 
-class TooMany(TelegramError):
-    """The server wants a pause of so many seconds. In place of the library's own error, which warns whenever it is made."""
+class TelegramDialect:
+    name = "Telegram"
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"Too many requests, to be tried again in {seconds:g} s")
-        self.seconds = seconds
+    def complaint(self, document: Any) -> Complaint | None:
+        if answers.value(document, "ok", kind=bool) is not False:
+            return None
+        code = answers.text(document, "error_code")
+        words = answers.shortened(answers.text(document, "description") or "it gives no reason")
+        parameters = answers.value(document, "parameters", kind=dict) or {}
+        delay = answers.seconds(parameters.get("retry_after"))
+        return Complaint(code, words, delay, limited=code == "429" or delay is not None)
+
+    def accepts(self, document: Any) -> bool:
+        return answers.value(document, "ok", kind=bool) is True and "result" in document
+
+    def result(self, document: Any) -> Any:
+        return document["result"]
+
+
+_DIALECT: Final = TelegramDialect()
+
+
+class CallFailed(TelegramError):
+    """A call that gave nothing. In place of the library's errors, which know fewer outcomes."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+    @property
+    def refused(self) -> bool:
+        """Whether Telegram itself refused the call for good."""
+        return isinstance(self.failure, Refused) and not self.rejects_token
+
+    @property
+    def rejects_token(self) -> bool:
+        """Telegram says 401 of a token that it does not know, and 404 of one that is none (and of methods that it does not
+        know)."""
+        return isinstance(self.failure, Refused) and self.failure.code in {"401", "404"}
+
+    @property
+    def conflicts(self) -> bool:
+        """Whether somebody else takes the bot's updates."""
+        return isinstance(self.failure, Refused) and self.failure.code == "409"
+
+    @property
+    def delay(self) -> float | None:
+        return self.failure.delay if isinstance(self.failure, RetryLater) else None
+
+    def says(self, *words: str) -> bool:
+        """Whether the server's description holds one of these (lower-case) words."""
+        return any(word in self.failure.reason.lower() for word in words)
 
 
 class _Request(HTTPXRequest):
@@ -75,18 +123,17 @@ class _Request(HTTPXRequest):
         now = asyncio.get_running_loop().time
         chat = str(request_data.parameters.get("chat_id", "")) if request_data is not None else ""
         if (left := self._rests.get(chat, 0.0) - now()) > 0:
-            raise TooMany(left)
+            raise CallFailed(RetryLater("Telegram asks for a rest.", left, "ratelimited"))
         status, payload = await super().do_request(url, method, request_data, *args, **options)
-        if status == HTTPStatus.TOO_MANY_REQUESTS:
-            wanted = _wanted_pause(payload)
+        # Some servers quote the address that they were asked for, and their words are shown and kept.
+        outcome = answers.read(_DIALECT, Answer(status, {}, payload.replace(self._token, b"***")))
+        if isinstance(outcome, Done):
+            return status, payload
+        if isinstance(outcome, RetryLater) and outcome.code == "ratelimited" and outcome.delay is not None:
             self._rests = {place: until for place, until in self._rests.items() if until > now()}
             if chat:
-                self._rests[chat] = now() + wanted
-            raise TooMany(wanted)
-        if status != HTTPStatus.OK:
-            # Some servers quote the address that they were asked for, and their words are shown and kept.
-            payload = payload.replace(self._token, b"***")
-        return status, payload
+                self._rests[chat] = now() + outcome.delay
+        raise CallFailed(outcome)
 
 
 class Client:
@@ -102,6 +149,33 @@ class Client:
         if self._opened is None:
             self._opened = self._open()
         return self._opened[0]
+
+    async def call(self, method: str, *, within: float | None = None, **parameters: Any) -> Any:
+        """The result of a method, in any shape; `within` are seconds. Raises `CallFailed`.
+
+        The library's own methods fail at any answer that they cannot read. Telegram reads the names of methods without
+        regard to case; a capital letter asks it past those methods."""
+        given = {key: value for key, value in parameters.items() if value is not None}
+        longest = within or _TIMEOUT
+        try:
+            return await self.bot.do_api_request(
+                method[0].upper() + method[1:],
+                api_kwargs=given,
+                read_timeout=longest,
+                connect_timeout=min(longest, _TIMEOUT),
+                pool_timeout=min(longest, _TIMEOUT),
+            )
+        except CallFailed:
+            raise
+        except TelegramError as error:
+            raise CallFailed(_transport_failure(error)) from error
+
+    async def message(self, method: str, *, within: float | None = None, **parameters: Any) -> int:
+        """The id of the message that a method sends or changes. Raises `CallFailed`."""
+        found = answers.value(await self.call(method, within=within, **parameters), "message_id", kind=int)
+        if found is None:
+            raise CallFailed(Uncertain(f"Telegram did not say which message it made of {method}.", acknowledged=True))
+        return found
 
     async def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -148,40 +222,20 @@ class Client:
         return bot, request
 
 
-def says(error: TelegramError, *words: str) -> bool:
-    """Whether the server's description holds one of these (lower-case) words."""
-    text = str(error).lower()
-    return any(word in text for word in words)
-
-
-def was_sent(error: TelegramError) -> bool:
-    """Whether the request may have been carried out although there is no answer to it."""
-    return not isinstance(error.__cause__, _UNSENT)
-
-
-def send_error(error: TelegramError) -> SendError:
+def send_error(error: CallFailed) -> SendError:
     """Every failed request as what it means for what was to be sent."""
-    text = f"Telegram: {error}"
-    match error:
-        case TooMany():
-            return SendError("Telegram: too many messages", retry_after=error.seconds)
-        case ChatMigrated():
-            return SendError(text, moved_to=str(error.new_chat_id))
-        case Forbidden():
-            return SendError(text, gone=True)
-        case BadRequest():
-            return SendError(text, permanent=True, gone=says(error, *_GONE))
-        case InvalidToken():
-            return SendError("Telegram: the token of the bot was refused", retry_after=_LONG)
-        case _ if was_sent(error):
-            return SendError(text, uncertain=True)
-        case _:
-            return SendError(text, retry_after=_AWAY)
+    failure = error.failure
+    if error.rejects_token:
+        return SendError("Telegram does not accept the token of the bot.", retry_after=_REJECTED)
+    if isinstance(failure, Refused):
+        parameters = failure.document.get("parameters")
+        if moved_to := answers.text(parameters, "migrate_to_chat_id"):
+            return SendError(failure.reason, moved_to=moved_to)
+        return answers.send_error(failure, gone=failure.code == "403" or error.says(*_GONE))
+    return answers.send_error(failure)
 
 
-def _wanted_pause(payload: bytes) -> float:
-    """In seconds, from the answer to a request too many; one that does not say it is met with a pause of five."""
-    try:
-        return max(float(json.loads(payload)["parameters"]["retry_after"]), 1.0)
-    except (ValueError, KeyError, TypeError):
-        return 5.0
+def _transport_failure(error: TelegramError) -> Failure:
+    if isinstance(error.__cause__, _UNSENT):
+        return RetryLater("Telegram cannot be reached.", _AWAY, "network")
+    return Uncertain("Telegram did not answer.")

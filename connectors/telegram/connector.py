@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
 import structlog
-import telegram
-from telegram.error import InvalidToken, TelegramError
 
 from arvis.domain.messages import Address, Button, Delivery
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import (
     BotUp,
     Capabilities,
-    CommandHint,
     ConnectorServices,
     Finding,
     Guarantee,
     Receipt,
 )
 from arvis.ports.inbox import Inbox
+from connectors import answers
 from connectors.telegram.checking import check
-from connectors.telegram.client import Client
+from connectors.telegram.client import COSMETIC_SECONDS, CallFailed, Client
 from connectors.telegram.drafts import Drafts
 from connectors.telegram.files import fetch
 from connectors.telegram.incoming import PLATFORM, Incoming
 from connectors.telegram.outgoing import Outgoing, plan
-from connectors.telegram.polling import Polling, identity, token_refused
+from connectors.telegram.polling import Polling, token_refused
 from connectors.telegram.settings import TelegramConfig
 from connectors.telegram.texts import Me
 
@@ -56,12 +55,18 @@ class TelegramConnector:
 
     async def run(self, inbox: Inbox, up: Callable[[BotUp], None]) -> None:
         """Raises `TokenRefused`, and `ConnectionError` when Telegram is out of reach."""
-        bot = self._client.bot
-        me = await self._begin(bot)
-        up(identity(me))
-        incoming = Incoming(bot=self.name, me=Me(me.id, me.username or ""), config=self._config)
-        polling = Polling(name=self.name, bot=bot, incoming=incoming, inbox=inbox, clock=self._services.clock)
-        await polling.run(lambda: up(identity(me)))
+        me, identity = await self._begin()
+        up(identity)
+        incoming = Incoming(bot=self.name, me=me, config=self._config)
+        polling = Polling(
+            name=self.name, client=self._client, incoming=incoming, inbox=inbox, clock=self._services.clock
+        )
+        listing = asyncio.create_task(self._list_commands())
+        try:
+            await polling.run(lambda: up(identity))
+        finally:
+            listing.cancel()
+            await asyncio.gather(listing, return_exceptions=True)
 
     def plan(self, delivery: Delivery) -> Sequence[Piece]:
         return plan(delivery, self._services.max_parts)
@@ -93,31 +98,34 @@ class TelegramConnector:
     async def close(self) -> None:
         await self._client.close()
 
-    async def _begin(self, bot: telegram.Bot) -> telegram.User:
-        """Who the bot is. A webhook that was set for it would keep all updates from us."""
+    async def _begin(self) -> tuple[Me, BotUp]:
+        """Who the bot is. Raises `TokenRefused`, `ConnectionError`."""
         try:
-            me = await bot.get_me()
-            await bot.delete_webhook(drop_pending_updates=False)
-        except InvalidToken:
-            raise token_refused() from None
-        except TelegramError as error:
+            me = await self._client.call("getMe")
+        except CallFailed as error:
+            if error.rejects_token:
+                raise token_refused() from None
             raise ConnectionError(f"Telegram is out of reach: {error}") from None
-        try:
-            await self._list_commands(bot)
-        except TelegramError as error:
-            log.warning("telegram_commands_not_set", bot=self.name, error=str(error))
-        return me
+        number, name = answers.value(me, "id", kind=int), answers.text(me, "username")
+        if number is None:
+            raise ConnectionError("Telegram does not say who the bot is: its answer is in a form that is not its own.")
+        return Me(number, name), BotUp(
+            str(number), f"@{name}" if name else answers.text(me, "first_name") or str(number)
+        )
 
-    async def _list_commands(self, bot: telegram.Bot) -> None:
-        wanted = tuple(map(_command, self._services.commands))
-        if tuple(await bot.get_my_commands()) != wanted:
-            await bot.set_my_commands(wanted)
+    async def _list_commands(self) -> None:
+        """Telegram offers these commands while people type. They work without that, too."""
+        wanted = [
+            {"command": hint.name.removeprefix("/"), "description": hint.about[:_DESCRIPTION_LIMIT]}
+            for hint in self._services.commands
+        ]
+        try:
+            if await self._client.call("getMyCommands", within=COSMETIC_SECONDS) != wanted:
+                await self._client.call("setMyCommands", within=COSMETIC_SECONDS, commands=wanted)
+        except CallFailed as error:
+            log.warning("telegram_commands_not_set", bot=self.name, error=str(error))
 
 
 def _guarantee(config: TelegramConfig, services: ConnectorServices) -> Guarantee:
     wanted = Guarantee(config.delivery) if config.delivery else services.guarantee
     return wanted if wanted in _PROMISES else Guarantee.AT_LEAST_ONCE
-
-
-def _command(hint: CommandHint) -> telegram.BotCommand:
-    return telegram.BotCommand(hint.name.removeprefix("/"), hint.about[:_DESCRIPTION_LIMIT])

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from telegram.constants import ChatAction
-from telegram.error import BadRequest, InvalidToken, TelegramError
 
 from arvis.domain.messages import Address, Button
 from arvis.ports.clock import Clock
-from connectors.telegram.client import Client, says, send_error
+from connectors.telegram.client import COSMETIC_SECONDS, CallFailed, Client, send_error
 from connectors.telegram.formatting import Formatted, formatted, parts
 from connectors.telegram.outgoing import NO_PREVIEW, PLACEHOLDER, chat_of, keyboard, place
 
@@ -31,8 +30,10 @@ class Drafts:
     async def typing(self, address: Address) -> None:
         """Raises `SendError`."""
         try:
-            await self._client.bot.send_chat_action(action=ChatAction.TYPING, **place(address))
-        except TelegramError as error:
+            await self._client.call(
+                "sendChatAction", within=COSMETIC_SECONDS, action=ChatAction.TYPING, **place(address)
+            )
+        except CallFailed as error:
             raise send_error(error) from error
 
     async def show(self, address: Address, key: str, text: str, buttons: Sequence[Button]) -> str | None:
@@ -43,12 +44,12 @@ class Drafts:
         if _is_private(address) and not buttons and self._native and await self._drafted(address, key, shown):
             return None
         try:
-            sent = await self._client.bot.send_message(
-                **place(address), text=PLACEHOLDER, reply_markup=keyboard(buttons)
+            sent = await self._client.message(
+                "sendMessage", **place(address), text=PLACEHOLDER, reply_markup=keyboard(buttons)
             )
-        except TelegramError as error:
+        except CallFailed as error:
             raise send_error(error) from error
-        return str(sent.message_id)
+        return str(sent)
 
     async def change(self, address: Address, platform_id: str, text: str, buttons: Sequence[Button]) -> None:
         """In groups a change that comes too soon is left out: the next one, or the answer, says it. Raises `SendError`."""
@@ -56,35 +57,44 @@ class Drafts:
             return
         self._note(address)
         try:
-            await self._client.bot.edit_message_text(
+            await self._client.call(
+                "editMessageText",
+                within=COSMETIC_SECONDS,
                 chat_id=chat_of(address),
                 message_id=int(platform_id),
                 **_text(_beginning(text)),
                 reply_markup=keyboard(buttons),
             )
-        except TelegramError as error:
-            if not (isinstance(error, BadRequest) and says(error, "message is not modified")):
+        except CallFailed as error:
+            if not (error.refused and error.says("message is not modified")):
                 raise send_error(error) from error
 
     async def remove(self, address: Address, platform_id: str) -> None:
         """Raises `SendError`."""
         try:
-            await self._client.bot.delete_message(chat_of(address), int(platform_id))
-        except TelegramError as error:
-            if not (isinstance(error, BadRequest) and says(error, "message to delete not found")):
+            await self._client.call(
+                "deleteMessage", within=COSMETIC_SECONDS, chat_id=chat_of(address), message_id=int(platform_id)
+            )
+        except CallFailed as error:
+            if not (error.refused and error.says("message to delete not found")):
                 raise send_error(error) from error
 
     async def _drafted(self, address: Address, key: str, shown: Formatted) -> bool:
         """False where the server does not know drafts."""
         try:
-            await self._client.bot.send_message_draft(
-                draft_id=_draft_id(key), text=shown.text, entities=shown.entities, **place(address)
+            await self._client.call(
+                "sendMessageDraft",
+                within=COSMETIC_SECONDS,
+                draft_id=_draft_id(key),
+                text=shown.text,
+                entities=shown.entities,
+                **place(address),
             )
-        except (InvalidToken, BadRequest) as error:
-            # An unknown method is "not found", like a wrong token, which the poll loop notices.
-            self._native = not isinstance(error, InvalidToken)
-            return False
-        except TelegramError as error:
+        except CallFailed as error:
+            if error.refused or error.rejects_token:
+                # An unknown method is "not found", like a wrong token, which the poll loop notices.
+                self._native = not error.rejects_token
+                return False
             raise send_error(error) from error
         return True
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import quote
 
 import httpx
 import telegram
-from telegram.error import BadRequest, TelegramError
 
 from arvis.domain.messages import OutgoingFile
 from arvis.ports.connector import FetchError
-from connectors.telegram.client import Client, TooMany, says
+from connectors import answers
+from connectors.telegram.client import CallFailed, Client
 
 #: How long Telegram may take over a file.
 TRANSFER_SECONDS: Final = 120.0
@@ -67,18 +68,11 @@ class Media:
     def as_document(self) -> Media:
         return replace(self, kind=MediaKind.DOCUMENT)
 
-    async def send(self, bot: telegram.Bot, options: dict[str, Any]) -> int:
-        """The id of the message. Raises `TelegramError`."""
-        requests: dict[MediaKind, Callable[..., Awaitable[telegram.Message]]] = {
-            MediaKind.PHOTO: bot.send_photo,
-            MediaKind.AUDIO: bot.send_audio,
-            MediaKind.VOICE: bot.send_voice,
-            MediaKind.VIDEO: bot.send_video,
-            MediaKind.DOCUMENT: bot.send_document,
-        }
+    async def send(self, client: Client, options: dict[str, Any]) -> int:
+        """The id of the message. Raises `CallFailed`."""
         file = telegram.InputFile(self.data, filename=self.filename)
-        sent = await requests[self.kind](**{self.kind.value: file}, read_timeout=TRANSFER_SECONDS, **options)
-        return sent.message_id
+        method = f"send{self.kind.value.capitalize()}"
+        return await client.message(method, within=TRANSFER_SECONDS, **{self.kind.value: file}, **options)
 
     def input(self, caption: dict[str, Any]) -> telegram.InputMedia:
         """As what a message that is there becomes."""
@@ -96,21 +90,12 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
     """The bytes of a file by its `file_id`. Raises `FetchError`."""
     limit = min(max_bytes, _DOWNLOAD_LIMIT)
     try:
-        file = await client.bot.get_file(source)
-        if (file.file_size or 0) > limit:
-            raise _too_large(limit)
-        address = file.file_path or ""
-        if not address.startswith(f"{client.bot.base_file_url}/"):
-            raise FetchError("Telegram names no file of its own", permanent=True)
-        status, data = await client.download(address, limit, TRANSFER_SECONDS)
-    except TooMany as error:
-        raise FetchError("Telegram: too many requests", retry_after=error.seconds) from error
-    except BadRequest as error:
-        if says(error, "file is too big"):
+        status, data = await client.download(await _address(client, source, limit), limit, TRANSFER_SECONDS)
+    except CallFailed as error:
+        if error.refused and error.says("file is too big"):
             raise _too_large(limit) from error
-        raise FetchError(f"Telegram: {error}", permanent=says(error, "invalid file_id", "file_id_invalid")) from error
-    except TelegramError as error:
-        raise FetchError(f"Telegram: {error}") from error
+        permanent = error.refused and error.says("invalid file_id", "file_id_invalid")
+        raise FetchError(str(error), permanent=permanent, retry_after=error.delay) from error
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise FetchError(f"Telegram did not hand out the file: {type(error).__name__}") from None
     if status != HTTPStatus.OK:
@@ -118,6 +103,19 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
     if len(data) > limit:
         raise _too_large(limit)
     return data
+
+
+async def _address(client: Client, source: str, limit: int) -> str:
+    """Where the bytes of a file are. Raises `FetchError`, `CallFailed`."""
+    file = await client.call("getFile", file_id=source)
+    if (answers.value(file, "file_size", kind=int) or 0) > limit:
+        raise _too_large(limit)
+    path = answers.text(file, "file_path")
+    if not path:
+        raise FetchError("Telegram does not say where the file is.")
+    if (path.startswith("/") and not path.startswith("//")) or ".." in path.split("/"):
+        raise FetchError("Telegram names no file of its own", permanent=True)
+    return f"{client.bot.base_file_url}/{quote(path)}"
 
 
 def _too_large(limit: int) -> FetchError:

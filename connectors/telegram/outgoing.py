@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import telegram
-from telegram.error import BadRequest, InvalidToken, TelegramError
 
 from arvis.domain.messages import Address, Button, Delivery, OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Receipt, SendError
 from connectors.formatting.planning import pieces
-from connectors.telegram.client import Client, says, send_error
+from connectors.telegram.client import CallFailed, Client, send_error
 from connectors.telegram.files import TRANSFER_SECONDS, UPLOAD_LIMIT, Media, media_of
 from connectors.telegram.formatting import CAPTION_LIMIT, Formatted, formatted, measure, parts, plain, rich
 
@@ -61,10 +60,9 @@ class Outgoing:
     async def reserve(self, part: Part) -> Receipt:
         """With a sound: the edit that fills it makes none. Raises `SendError`."""
         try:
-            sent = await self._client.bot.send_message(text=PLACEHOLDER, **_where(part))
-        except TelegramError as error:
+            return Receipt(str(await self._client.message("sendMessage", text=PLACEHOLDER, **_where(part))))
+        except CallFailed as error:
             raise send_error(error) from error
-        return Receipt(str(sent.message_id))
 
     async def _filled(self, part: Part, platform_id: str, media: Sequence[Media]) -> bool:
         """False when the message is not there any more, or is none that can hold this."""
@@ -72,10 +70,10 @@ class Outgoing:
         where["reply_markup"] = keyboard(part.piece.buttons)
         try:
             await (self._edit_file(where, part, media[0]) if media else self._edit_text(where, part))
-        except TelegramError as error:
-            if isinstance(error, BadRequest) and says(error, "message is not modified"):
+        except CallFailed as error:
+            if error.refused and error.says("message is not modified"):
                 return True
-            if isinstance(error, BadRequest) and says(error, *_NOT_THERE):
+            if error.refused and error.says(*_NOT_THERE):
                 return False
             raise send_error(error) from error
         return True
@@ -83,69 +81,72 @@ class Outgoing:
     async def _send_text(self, part: Part) -> int:
         where = _where(part) | {"reply_markup": keyboard(part.piece.buttons)}
         try:
-            if (sent := await self._try_rich("SendRichMessage", where, part.piece.content)) is not None:
-                return int(sent["message_id"])
-            return await self._formatted(self._client.bot.send_message, where, part.piece.content)
-        except TelegramError as error:
+            if (sent := await self._try_rich("sendRichMessage", where, part.piece.content)) is not None:
+                return sent
+            return await self._formatted("sendMessage", where, part.piece.content)
+        except CallFailed as error:
             raise send_error(error) from error
 
     async def _edit_text(self, where: dict[str, Any], part: Part) -> None:
-        if await self._try_rich("EditMessageText", where, part.piece.content) is None:
-            await self._formatted(self._client.bot.edit_message_text, where, part.piece.content)
+        if await self._try_rich("editMessageText", where, part.piece.content) is None:
+            await self._formatted("editMessageText", where, part.piece.content)
 
-    async def _formatted(self, request: Callable[..., Awaitable[Any]], where: dict[str, Any], content: str) -> int:
+    async def _formatted(self, method: str, where: dict[str, Any], content: str) -> int:
         """With entities; as plain text when Telegram finds fault with them."""
         shown = formatted(content)
         options: dict[str, Any] = {"text": shown.text, "link_preview_options": NO_PREVIEW, **where}
         try:
-            sent = await request(entities=shown.entities, **options)
-        except BadRequest as error:
-            if not shown.entities or not says(error, *_UNPARSED):
+            return await self._client.message(method, entities=shown.entities, **options)
+        except CallFailed as error:
+            if not shown.entities or not error.refused or not error.says(*_UNPARSED):
                 raise
-            sent = await request(**{**options, "text": plain(shown)})
-        return int(sent.message_id)
+            return await self._client.message(method, **{**options, "text": plain(shown)})
 
-    async def _try_rich(self, method: str, where: dict[str, Any], content: str) -> dict[str, Any] | None:
+    async def _try_rich(self, method: str, where: dict[str, Any], content: str) -> int | None:
         """None where rich messages are not wanted, not known, or not made of this text."""
         if not self._rich:
             return None
-        told = {key: value for key, value in where.items() if value is not None}
         try:
-            sent = await self._client.bot.do_api_request(method, api_kwargs={"rich_message": rich(content), **told})
-            return dict(sent)
-        except InvalidToken:
-            # Said of an unknown method as of a wrong token; with that, the plain request fails, too.
-            self._rich = False
-        except BadRequest as error:
-            if says(error, "message is not modified", *_NOT_THERE):
-                raise
-            if not says(error, *_UNPARSED, "text is empty", "parse"):
+            return await self._client.message(method, rich_message=rich(content), **where)
+        except CallFailed as error:
+            if error.rejects_token:
+                # Said of an unknown method as of a wrong token; with that, the plain request fails, too.
+                self._rich = False
+            elif error.says("message is not modified", *_NOT_THERE) or not _finds_fault(error):
                 raise
         return None
 
     async def _send_file(self, part: Part, media: Media) -> int:
         where = _where(part) | {"reply_markup": keyboard(part.piece.buttons)} | _caption(part.piece.content)
-        bot = self._client.bot
         try:
             try:
-                return await media.send(bot, where)
-            except BadRequest as error:
-                if media.is_document or not says(error, *_NOT_MEDIA):
+                return await media.send(self._client, where)
+            except CallFailed as error:
+                if media.is_document or not error.refused or not error.says(*_NOT_MEDIA):
                     raise
-                return await media.as_document().send(bot, where)
-        except TelegramError as error:
+                return await media.as_document().send(self._client, where)
+        except CallFailed as error:
             raise send_error(error) from error
 
     async def _edit_file(self, where: dict[str, Any], part: Part, media: Media) -> None:
         """A message of text becomes one with a file; a file that stands there is replaced."""
         caption = _caption(part.piece.content)
-        bot = self._client.bot
         try:
-            await bot.edit_message_media(media.input(caption), read_timeout=TRANSFER_SECONDS, **where)
-        except BadRequest as error:
-            if media.is_document or says(error, "not modified", *_NOT_THERE) or not says(error, *_NOT_MEDIA):
+            await self._put(media.input(caption), where)
+        except CallFailed as error:
+            if media.is_document or not error.refused:
                 raise
-            await bot.edit_message_media(media.as_document().input(caption), read_timeout=TRANSFER_SECONDS, **where)
+            if error.says("not modified", *_NOT_THERE) or not error.says(*_NOT_MEDIA):
+                raise
+            await self._put(media.as_document().input(caption), where)
+
+    async def _put(self, media: telegram.InputMedia, where: dict[str, Any]) -> None:
+        await self._client.call("editMessageMedia", within=TRANSFER_SECONDS, media=media, **where)
+
+
+def _finds_fault(error: CallFailed) -> bool:
+    """Whether Telegram refused how a text is written, not what is in it."""
+    return error.refused and error.says(*_UNPARSED, "text is empty", "parse")
 
 
 def keyboard(buttons: Sequence[Button]) -> telegram.InlineKeyboardMarkup | None:

@@ -6,21 +6,23 @@ what was not confirmed comes again after a crash, with the same id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import structlog
 import telegram
-from telegram.error import Conflict, InvalidToken, TelegramError
 
 from arvis.domain.errors import Unavailable
 from arvis.domain.messages import FeedPosition, IncomingMessage
 from arvis.domain.platforms import Click, MessageEdit
 from arvis.ports.clock import Clock
-from arvis.ports.connector import BotUp, TokenRefused
-from arvis.ports.inbox import Inbox
-from connectors.telegram.client import TooMany
+from arvis.ports.connector import TokenRefused
+from arvis.ports.inbox import Clicked, Inbox
+from connectors import answers
+from connectors.answers import Uncertain
+from connectors.telegram.client import COSMETIC_SECONDS, CallFailed, Client
 from connectors.telegram.incoming import FEED, KINDS, PLATFORM, Access, Event, Incoming, Move
 
 log = structlog.get_logger(__name__)
@@ -32,18 +34,22 @@ _BATCH: Final = 100
 _ANSWER_TEXT: Final = 200
 _SHORTEST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 30.0
+#: Seconds between two polls that answer at once and bring nothing, and how often that pause doubles.
+_LONGEST_IDLE: Final = 5.0
+_DOUBLINGS: Final = 4
 #: Polls break every now and then; a row of broken ones is an outage.
 _FAILURES_IN_A_ROW: Final = 3
 
 
 class Polling:
-    def __init__(self, *, name: str, bot: telegram.Bot, incoming: Incoming, inbox: Inbox, clock: Clock) -> None:
+    def __init__(self, *, name: str, client: Client, incoming: Incoming, inbox: Inbox, clock: Clock) -> None:
         """`name` is that under which the bot is configured."""
         self._name = name
-        self._bot = bot
+        self._client = client
         self._incoming = incoming
         self._inbox = inbox
         self._clock = clock
+        self._answering: set[asyncio.Task[None]] = set()
 
     async def run(self, up: Callable[[], None]) -> None:
         """Until cancelled. `up` is called when updates come in again. Raises `TokenRefused`, and `ConnectionError` when
@@ -51,52 +57,86 @@ class Polling:
 
         The first request names no offset. Telegram knows what was confirmed, the inbox what is there already; and after a
         quiet week the ids begin anew at random, so that the old number could confirm what nobody has read."""
+        try:
+            await self._poll(up)
+        finally:
+            for task in self._answering:
+                task.cancel()
+            await asyncio.gather(*self._answering, return_exceptions=True)
+
+    async def _poll(self, up: Callable[[], None]) -> None:
         offset: int | None = None
-        failures = 0
+        failures = idle = 0
         while True:
+            asked_at = self._clock.monotonic()
             try:
                 updates = await self._ask(offset)
-            except TelegramError as error:
+            except CallFailed as error:
                 failures += 1
                 await self._bear(error, failures)
                 continue
             if failures:
                 failures = 0
                 up()
-            offset = await self._take(updates, offset)
+            before, offset = offset, await self._take(updates, offset)
+            # A server that holds no request open, or brings the same again and again, would be asked without a pause.
+            at_once = self._clock.monotonic() - asked_at < _SHORTEST_PAUSE
+            idle = idle + 1 if offset == before and at_once else 0
+            if idle:
+                await self._clock.sleep(min(_SHORTEST_PAUSE * 2 ** (min(idle, _DOUBLINGS) - 1), _LONGEST_IDLE))
 
-    async def _ask(self, offset: int | None) -> Sequence[dict[str, Any]]:
-        wanted = {"timeout": _POLL_SECONDS, "limit": _BATCH, "allowed_updates": list(KINDS), "offset": offset}
-        # The library's own method fails for all updates when it cannot read one. Telegram reads the names of methods without
-        # regard to case; this spelling asks it past that method.
-        updates = await self._bot.do_api_request(
-            "GetUpdates",
-            api_kwargs={key: value for key, value in wanted.items() if value is not None},
-            read_timeout=_POLL_SECONDS + _ANSWER_SECONDS,
+    async def _ask(self, offset: int | None) -> Sequence[Mapping[str, Any]]:
+        updates = answers.mappings(
+            await self._client.call(
+                "getUpdates",
+                within=_POLL_SECONDS + _ANSWER_SECONDS,
+                timeout=_POLL_SECONDS,
+                limit=_BATCH,
+                allowed_updates=list(KINDS),
+                offset=offset,
+            )
         )
-        return list(updates)
+        if updates is None:
+            raise CallFailed(Uncertain("Telegram brings updates in a form that is not its own."))
+        return updates
 
-    async def _bear(self, error: TelegramError, failures: int) -> None:
-        match error:
-            case TooMany():
-                await self._clock.sleep(error.seconds)
-            case InvalidToken():
-                raise token_refused() from None
-            case Conflict():
-                raise ConnectionError(
-                    f"Telegram gives this bot's updates to somebody else ({error}): another process polls with this token, or"
-                    " a webhook was set for it. Stop the other process, or make a new token with BotFather"
-                ) from None
-            case _ if failures >= _FAILURES_IN_A_ROW:
-                raise ConnectionError(f"Telegram is out of reach: {error}") from None
-            case _:
-                await self._clock.sleep(_SHORTEST_PAUSE * failures)
+    async def _bear(self, error: CallFailed, failures: int) -> None:
+        if error.rejects_token:
+            raise token_refused() from None
+        if error.conflicts and error.says("webhook"):
+            await self._remove_webhook()
+        elif error.delay is not None:
+            await self._clock.sleep(max(error.delay, _SHORTEST_PAUSE))
+        elif failures < _FAILURES_IN_A_ROW:
+            await self._clock.sleep(_SHORTEST_PAUSE * failures)
+        elif error.conflicts:
+            raise ConnectionError(
+                f"Telegram gives this bot's updates to somebody else ({error}): another process polls with this token. Stop"
+                " the other process, or make a new token with BotFather"
+            ) from None
+        else:
+            raise ConnectionError(f"Telegram is out of reach: {error}") from None
 
-    async def _take(self, updates: Sequence[dict[str, Any]], offset: int | None) -> int | None:
+    async def _remove_webhook(self) -> None:
+        """One that is set for this bot, by another program, keeps all updates from us. Raises `ConnectionError`."""
+        try:
+            await self._client.call("deleteWebhook", drop_pending_updates=False)
+        except CallFailed as error:
+            raise ConnectionError(
+                "A webhook is set for this bot, by another program, and Telegram does not remove it just now"
+                f" ({error}). It is tried again; if that does not help, stop the other program or make a new token"
+            ) from None
+        log.info("telegram_webhook_removed", bot=self._name)
+
+    async def _take(self, updates: Sequence[Mapping[str, Any]], offset: int | None) -> int | None:
         """Hand over a batch; what the next offset is."""
         passed: FeedPosition | None = None
         for raw in updates:
-            position = FeedPosition(FEED, int(raw["update_id"]))
+            number = answers.value(raw, "update_id", kind=int)
+            if number is None:
+                log.warning("telegram_update_unreadable", bot=self._name, update="without a number")
+                continue
+            position = FeedPosition(FEED, number)
             event = self._read(raw)
             passed = position if event is None else None
             if event is not None:
@@ -106,10 +146,10 @@ class Polling:
             await self._until_kept(passed)
         return offset
 
-    def _read(self, raw: dict[str, Any]) -> Event | None:
+    def _read(self, raw: Mapping[str, Any]) -> Event | None:
         """An update that does not look as documented must not stand in the way of all that follow it."""
         try:
-            return self._incoming.read(telegram.Update.de_json(raw, self._bot))
+            return self._incoming.read(telegram.Update.de_json(dict(raw), self._client.bot))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             log.warning(
                 "telegram_update_unreadable", bot=self._name, update=raw["update_id"], error=type(error).__name__
@@ -144,20 +184,31 @@ class Polling:
                 await self._inbox.passed(PLATFORM, self._name, event)
 
     async def _click(self, click: Click) -> None:
-        """Telegram shows a clock on the button until the click is answered, which may be too late by now."""
         clicked = await self._inbox.click(click)
-        with suppress(TelegramError):
-            await self._bot.answer_callback_query(click.event_id[1:], clicked.text[:_ANSWER_TEXT] or None)
+        task = asyncio.create_task(self._answer(click, clicked))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, click: Click, clicked: Clicked) -> None:
+        """Telegram shows a clock on the button until the click is answered, which may be too late by now."""
+        with suppress(CallFailed):
+            await self._client.call(
+                "answerCallbackQuery",
+                within=COSMETIC_SECONDS,
+                callback_query_id=click.event_id[1:],
+                text=clicked.text[:_ANSWER_TEXT] or None,
+            )
         if clicked.done and click.message_ref is not None:
-            with suppress(TelegramError):
-                await self._bot.edit_message_reply_markup(int(click.address.channel), int(click.message_ref))
+            with suppress(CallFailed):
+                await self._client.call(
+                    "editMessageReplyMarkup",
+                    within=COSMETIC_SECONDS,
+                    chat_id=int(click.address.channel),
+                    message_id=int(click.message_ref),
+                )
 
 
 def token_refused() -> TokenRefused:
     return TokenRefused(
-        "Telegram does not accept the bot's token. Ask BotFather for it (/mybots, API Token) and set it anew"
+        "Telegram does not accept the bot's token. Ask BotFather for it (/mybots, API Token) and enter it"
     )
-
-
-def identity(me: telegram.User) -> BotUp:
-    return BotUp(str(me.id), f"@{me.username}" if me.username else me.full_name)

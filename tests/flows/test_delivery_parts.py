@@ -10,7 +10,7 @@ from arvis.domain.platforms import Part, PartState
 from arvis.ports.connector import Capabilities, Guarantee, SendError
 from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_scripts import AGENT, add_agent
-from tests.flows.delivery_kit import Voyage, bot_of
+from tests.flows.delivery_kit import PLACEHOLDER, Voyage, bot_of
 
 SENT, FAILED, UNKNOWN, EXPIRED = (
     DeliveryState.SENT,
@@ -82,6 +82,31 @@ async def test_what_may_have_arrived_goes_by_the_guarantee(store: Store, guarant
             assert (voyage.chat.texts, state) == (["one", "two"], UNKNOWN)
         case Guarantee.RESERVE_THEN_FILL:
             assert (calls.count("reserve 1"), state) == (2, SENT)
+
+
+@pytest.mark.parametrize("guarantee", Guarantee)
+async def test_what_is_acknowledged_without_an_id_is_not_sent_twice(store: Store, guarantee: Guarantee) -> None:
+    voyage = voyage_by(store, guarantee)
+    delivery_id = await voyage.begin("one|two")
+    voyage.chat.script += [SendError("no id", acknowledged=True)]
+    before = voyage.clock.now()
+    await voyage.play()
+    if guarantee is Guarantee.RESERVE_THEN_FILL:  # a placeholder that cannot be filled stays
+        assert voyage.chat.texts == [PLACEHOLDER, "one", "two"]
+    else:
+        assert voyage.chat.texts == ["one", "two"]
+    assert await voyage.state(delivery_id) is SENT
+    assert voyage.clock.now() - before < 1000, "nothing waits for it"
+
+
+async def test_what_is_acknowledged_and_cannot_be_looked_for_is_not_sent_twice(store: Store) -> None:
+    voyage = voyage_by(store, Guarantee.RECONCILED)
+    delivery_id = await voyage.begin("one")
+    no_scope = SendError("no such scope", permanent=True)
+    voyage.chat.script += [SendError("no id", acknowledged=True), SendError("not just now"), no_scope]
+    await voyage.play()
+    assert voyage.chat.calls[:2] == ["send 0", "find 0"]
+    assert await voyage.state(delivery_id) is SENT
 
 
 async def test_a_part_that_cannot_be_looked_for_is_sent_again(store: Store) -> None:

@@ -16,6 +16,7 @@ from aiohttp.test_utils import TestServer
 from tests.platforms.discord_server_gateway import GatewaySide
 from tests.platforms.discord_server_rest import Handler, RestSide, answer
 from tests.platforms.discord_server_world import DIRECT, TOKEN, Json, World
+from tests.platforms.faults.wire import DiscordDialect, Wire
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class DiscordServer:
         self.rest = RestSide(self.world, self.gateway)
         self.asked: list[Asked] = []
         self.token = TOKEN
+        self.wire = Wire(DiscordDialect())
         self.lag: Callable[[], float] = lambda: 0.0
         self._refusals: list[tuple[int, float | None, bool, int]] = []
         self._resets: list[bool] = []
@@ -195,7 +197,7 @@ def _refusal(status: int, retry_after: float | None, everywhere: bool, code: int
 @asynccontextmanager
 async def discord_server() -> AsyncIterator[DiscordServer]:
     discord = DiscordServer()
-    application = web.Application(middlewares=[discord.watch], client_max_size=30_000_000)
+    application = web.Application(middlewares=[discord.wire.middleware, discord.watch], client_max_size=30_000_000)
     application.add_routes([*discord.rest.routes(), web.get("/gateway", discord.gateway.handle)])
     server = TestServer(application, host="127.0.0.1")
     await server.start_server()

@@ -29,7 +29,7 @@ def answer(body: Any, status: int = 200, headers: dict[str, str] | None = None) 
 
 class RestSide:
     """`said` holds what interactions were answered with, by their ids, in order: (kind, body). `typed` are the channels
-    in which the bot was seen typing, `registered` counts registrations of commands. With `hides_sizes` files come without their length."""
+    in which the bot was seen typing, `registered` counts commands that were registered. With `hides_sizes` files come without their length."""
 
     def __init__(self, world: World, gateway: GatewaySide) -> None:
         self.world = world
@@ -52,6 +52,7 @@ class RestSide:
             web.get("/api/v10/applications/@me", self._application),
             web.get("/api/v10/applications/{app}/commands", self._commands),
             web.put("/api/v10/applications/{app}/commands", self._put_commands),
+            web.post("/api/v10/applications/{app}/commands", self._upsert_command),
             web.get("/api/v10/channels/{channel}", self._channel),
             web.post("/api/v10/channels/{channel}/typing", self._typing),
             web.get(messages, self._history),
@@ -96,6 +97,16 @@ class RestSide:
         self.registered += 1
         self.world.commands = [{"id": self.world.new_id(), "version": "1"} | each for each in await request.json()]
         return answer(self.world.commands)
+
+    async def _upsert_command(self, request: web.Request) -> web.Response:
+        """A command of the same name is replaced; all others stay."""
+        self.registered += 1
+        wanted = await request.json()
+        made = {"id": self.world.new_id(), "version": "1", "type": 1} | wanted
+        kept = [one for one in self.world.commands if (one["name"], one.get("type", 1)) != (made["name"], made["type"])]
+        created = len(kept) == len(self.world.commands)
+        self.world.commands = [*kept, made]
+        return answer(made, 201 if created else 200)
 
     async def _open_direct(self, request: web.Request) -> web.Response:
         wanted = (await request.json())["recipient_id"]

@@ -79,7 +79,7 @@ class World:
 
     def thread(self, name: str, parent: Json, id_: str | None = None) -> Json:
         for channel in self.channels.values():
-            if channel["name"] == name and channel.get("parent_id") == parent["id"]:
+            if id_ is None and channel["name"] == name and channel.get("parent_id") == parent["id"]:
                 return channel
         state: Json = {"archived": False, "auto_archive_duration": 1440, "locked": False}
         state["archive_timestamp"] = "2026-01-01T00:00:00+00:00"

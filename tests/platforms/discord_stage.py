@@ -56,11 +56,18 @@ class DiscordStage:
     def sends(self) -> Sequence[float]:
         return self.server.sends
 
-    async def connector(self, *, patience: float = 20, **values: Any) -> DiscordConnector:
+    async def connector(self, *, patience: float = 20, longest_hold: float = 3_000, **values: Any) -> DiscordConnector:
         base = {"token": self.server.token, "api_url": self.server.api_url, "gateway_url": self.server.gateway_url}
         services = ConnectorServices(clock=self.clock, commands=COMMANDS)
         config = read_settings(DiscordConfig, BotSettings("main", base | values))
-        made = DiscordConnector(name="main", config=config, services=services, jitter=lambda: 0.0, patience=patience)
+        made = DiscordConnector(
+            name="main",
+            config=config,
+            services=services,
+            jitter=lambda: 0.0,
+            patience=patience,
+            longest_hold=longest_hold,
+        )
         self._made.append(made)
         return made
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from tests.platforms.faults.wire import SlackDialect, Wire
 from tests.platforms.slack_server_api import WebApi, public
 from tests.platforms.slack_server_world import (
     APP_ID,
@@ -83,6 +84,7 @@ class SlackServer:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.takes_markdown = True
         self.lag: Callable[[], float] = lambda: 0.0
+        self.wire = Wire(SlackDialect())
         self.broken_links = 0
         self.refused_token: str | None = None
         self.refused_app_token: str | None = None
@@ -102,7 +104,7 @@ class SlackServer:
 
     @asynccontextmanager
     async def serve(self, port: int = 0) -> AsyncIterator[SlackServer]:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=[self.wire.middleware])
         app.router.add_route("*", "/api/{method}", self._take_call)
         app.router.add_get("/link", self._take_socket)
         app.router.add_post("/upload/v1/{file}", self._take_upload)

@@ -17,6 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.platforms.faults.wire import TelegramDialect, Wire
 from tests.platforms.telegram_server_methods import Methods
 from tests.platforms.telegram_server_state import ApiError, Bot, Json, World
 
@@ -54,9 +55,11 @@ class TelegramServer:
         self.methods = Methods(world=self.world)
         self.requests: list[Request] = []
         self.url = ""
+        self.wire = Wire(TelegramDialect())
         self.lag: Callable[[], float] = lambda: 0.0
         self._faults: list[_Fault] = []
         self._open: set[asyncio.BaseTransport] = set()
+        self._answered = asyncio.Event()
 
     @property
     def sends(self) -> list[Request]:
@@ -73,13 +76,20 @@ class TelegramServer:
     def reset_sends(self, count: int, *, after: bool) -> None:
         self._faults = [_Fault(count, after=after)]
 
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Until something is so, looked at after each request that was carried out."""
+        async with asyncio.timeout(20):
+            while not true():
+                self._answered.clear()
+                await self._answered.wait()
+
     def drop_connections(self) -> None:
         for transport in self._open:
             transport.abort()  # type: ignore[attr-defined]
         self._open.clear()
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app = web.Application(client_max_size=64 * 1024 * 1024, middlewares=[self.wire.middleware])
         app.router.add_route("*", "/bot{token}/{method}", self._answer)
         app.router.add_get("/file/bot{token}/{path:.*}", self._file)
         return app
@@ -98,6 +108,7 @@ class TelegramServer:
             if fault is not None and not fault.after:
                 return _cut(http)
             result = await self.methods.call(bot, method, parameters)
+            self._answered.set()
             await asyncio.sleep(self.lag() if method in SENDS else 0)
         except ApiError as error:
             return web.json_response(error.document, status=error.code)

@@ -239,7 +239,7 @@ async def test_a_flood_while_what_was_held_is_handed_in_loses_nothing() -> None:
         brought: list[str] = []
         flood: list[str] = []
 
-        async def hand_in(name: str, data: Event) -> None:
+        async def hand_in(name: str, data: Event, *, live: bool = False, moves: bool = True) -> None:
             if name != "MESSAGE_CREATE":
                 return
             brought.append(data["id"])
@@ -252,7 +252,7 @@ async def test_a_flood_while_what_was_held_is_handed_in_loses_nothing() -> None:
         async with asyncio.TaskGroup() as tasks:
             inbox = RecordingInbox(positions={room["id"]: int(known["id"])})
             catching_up = CatchingUp(
-                bot="main", inbox=inbox, rest=rest, clock=stage.clock, hand_in=hand_in, tasks=tasks
+                bot="main", inbox=inbox, rest=rest, clock=stage.clock, hand_in=hand_in, tasks=tasks, longest_hold=3_000
             )
             await catching_up.gap()
             await catching_up.live(room["id"], "MESSAGE_CREATE", first)

@@ -207,7 +207,7 @@ async def test_commands_are_offered_once() -> None:
                 await inbox.message("hello")
             stage.server.gateway.forget()
         assert [command["name"] for command in stage.server.world.commands] == ["help", "new"]
-        assert stage.server.rest.registered == 1
+        assert stage.server.rest.registered == 2, "each once"
 
 
 @pytest.mark.parametrize("done", [True, False])

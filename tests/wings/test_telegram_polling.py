@@ -103,8 +103,8 @@ async def test_a_click_is_answered_and_its_buttons_go(stage: TelegramStage) -> N
         await send_all(connector, delivery(address, "Shall I?", buttons=[Button("yes", "Yes")]))
         await stage.click(stage.shown(address)[0].platform_id, "yes")
         await inbox.until(lambda: inbox.clicks)
-        await stage.say("next")
-        await inbox.message("next")
+        await stage.server.until(lambda: stage.server.counts["editmessagereplymarkup"] > 0)
+        await stage.server.until(lambda: stage.shown(address)[0].buttons == ())
     assert not stage.bot.queries
     [answer] = [one for one in stage.server.requests if one.method == "answercallbackquery"]
     assert answer.parameters["text"] == "Noted."

@@ -1,0 +1,62 @@
+"""The oracle of the matrix: what must hold whatever a platform answers. It knows the promises, and nothing of the code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from arvis.domain.platforms import BotState
+from tests.platforms.faults.play import Record
+from tests.platforms.faults.scenes import Scene
+from tests.platforms.faults.wire import Kind
+
+#: What Python says of an error, and nobody else.
+_PYTHON = re.compile(
+    r"Traceback|\b[A-Z]\w*(?:Error|Exception)\b|^raised: |NoneType|object has no attribute|<class '|"
+    r"\bnot subscriptable|list index|string indices|\bKeyError|unexpected keyword|invalid literal|not iterable"
+)
+#: Refusals for good: what was to be sent then is not.
+_FINAL = frozenset({Kind.S403, Kind.S404, Kind.S409})
+#: Seconds in which a bot is up whatever becomes of calls on which nothing depends.
+_SOON = 8.0
+
+
+def problems(record: Record, world: Scene) -> list[str]:
+    return [*_up(record, world), *_answered(record, world), *_words(record)]
+
+
+def _up(record: Record, world: Scene) -> Iterator[str]:
+    if record.up_after is None:
+        yield "down: never up"
+    elif record.states and record.states[-1][0] is not BotState.RUNNING:
+        yield f"down: {record.states[-1]}"
+    if any(notice.startswith("token") for notice in record.notices):
+        yield f"down: taken for a refused token: {record.notices}"
+    if record.case.fault.call in world.cosmetic:
+        if record.up_after is not None and record.up_after > _SOON:
+            yield f"delayed: up after {record.up_after:.1f} s"
+        if any(state is BotState.ERROR for state, _ in record.states):
+            yield f"down: a cosmetic call ended it: {record.states}"
+
+
+def _answered(record: Record, world: Scene) -> Iterator[str]:
+    fault = record.case.fault
+    may_fail = record.hits if fault.call in world.sends and fault.kind in _FINAL else 0
+    lost = [token for token, times in record.tokens.items() if times == 0]
+    later = [token for token in lost if token in record.late]
+    if later:
+        yield f"not answered afterwards: {later}"
+    if len(lost) > may_fail:
+        yield f"not answered: {lost}"
+    repeatable = world.platform == "telegram" and fault.call in world.sends and fault.carried_out
+    extra = sum(times - 1 for times in record.tokens.values() if times > 1)
+    if extra > (record.hits if repeatable else 0):
+        twice = [token for token, times in record.tokens.items() if times > 1]
+        yield f"twice: {[text[:60] for text in record.shown if any(token in text for token in twice)]}"
+
+
+def _words(record: Record) -> Iterator[str]:
+    told = [*record.shown, *record.notices, *record.errors, *(error for _, error in record.states)]
+    for text in dict.fromkeys(told):
+        if _PYTHON.search(text):
+            yield f"Python's words: {text[:300]}"

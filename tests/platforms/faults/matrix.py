@@ -1,0 +1,72 @@
+"""The matrix: which calls there are is seen in a run without faults, and each is answered in every wrong way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.platforms.faults.judging import problems
+from tests.platforms.faults.play import Case, Record, play
+from tests.platforms.faults.scenes import Scene, scene
+from tests.platforms.faults.wire import EITHER, SPOILED, Fault, Kind
+
+#: Answers that are spoiled in a case: with two of them, the first try again fails, too.
+_TIMES = 2
+#: Seconds for a run without faults.
+_SOUND = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    record: Record
+    problems: Sequence[str]
+
+    def document(self) -> dict[str, Any]:
+        record = self.record
+        return {
+            "case": record.case.label, "hits": record.hits, "problems": list(self.problems), "tokens": record.tokens,
+            "states": [[state.value, error] for state, error in record.states], "notices": record.notices,
+            "errors": record.errors, "up_after": record.up_after, "seconds": round(record.seconds, 1),
+        }  # fmt: skip
+
+
+async def calls(platform: str) -> list[str]:
+    """What a bot of this platform asks for when nothing fails, and people do everything that they can do."""
+    return (await play(Case(platform, Fault("", Kind.CUT)), _SOUND)).asked
+
+
+async def cases(platform: str) -> list[Case]:
+    return [case for call in await calls(platform) for case in cases_of(platform, call)]
+
+
+def cases_of(platform: str, call: str) -> list[Case]:
+    ways = [(kind, carried_out) for kind in Kind for carried_out in _ways(kind)]
+    return [Case(platform, Fault(call, kind, carried_out, _TIMES)) for kind, carried_out in ways]
+
+
+def _ways(kind: Kind) -> tuple[bool, ...]:
+    if kind in SPOILED:
+        return (True,)
+    return (False, True) if kind in EITHER else (False,)
+
+
+async def run(
+    chosen: Sequence[Case], *, patience: float, parallel: int, told: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    places = asyncio.Semaphore(parallel)
+
+    async def one(case: Case) -> Outcome:
+        async with places:
+            record = await play(case, patience)
+        outcome = Outcome(record, problems(record, await _promises(case.platform)))
+        told(outcome)
+        return outcome
+
+    return await asyncio.gather(*(one(case) for case in chosen))
+
+
+async def _promises(platform: str) -> Scene:
+    async with scene(platform) as world:
+        return world

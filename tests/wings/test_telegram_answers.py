@@ -1,0 +1,68 @@
+"""Telegram's answers in forms that are not its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from arvis.domain.platforms import Part, Piece
+from arvis.ports.connector import SendError
+from arvis.testing.conformance.connector_parts import delivery, running
+from tests.platforms.faults.wire import Fault, Kind
+from tests.platforms.recording_inbox import RecordingInbox
+from tests.platforms.telegram_stage import TelegramStage
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[TelegramStage]:
+    async with TelegramStage.open() as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("kind", [Kind.TRUE, Kind.NOTHING_LEFT, Kind.HTML, Kind.NULL, Kind.LIST, Kind.HANG, Kind.S500])
+async def test_commands_that_cannot_be_listed_hold_up_nothing(stage: TelegramStage, kind: Kind) -> None:
+    stage.server.wire.spoil(Fault("getmycommands", kind, carried_out=True, left=10))
+    inbox = RecordingInbox()
+    async with running(await stage.connector(), inbox), asyncio.timeout(4):
+        await stage.say("hello")
+        await inbox.message("hello")
+
+
+@pytest.mark.parametrize("kind", [Kind.TRUE, Kind.NOTHING_LEFT, Kind.FIELD_LEFT_OUT, Kind.LIST])
+async def test_a_send_that_is_acknowledged_without_an_id_may_have_arrived(stage: TelegramStage, kind: Kind) -> None:
+    stage.server.wire.spoil(Fault("sendmessage", kind, carried_out=True))
+    connector = await stage.connector()
+    with pytest.raises(SendError) as caught:
+        await connector.send(Part(delivery(stage.address(direct=True), "hello"), 0, Piece("hello")))
+    assert (caught.value.uncertain, caught.value.acknowledged) == (True, True)
+
+
+@pytest.mark.parametrize("kind", [Kind.HTML, Kind.EMPTY, Kind.NULL, Kind.CUT])
+async def test_a_send_that_is_not_acknowledged_is_uncertain(stage: TelegramStage, kind: Kind) -> None:
+    stage.server.wire.spoil(Fault("sendmessage", kind, carried_out=True))
+    connector = await stage.connector()
+    with pytest.raises(SendError) as caught:
+        await connector.send(Part(delivery(stage.address(direct=True), "hello"), 0, Piece("hello")))
+    assert (caught.value.uncertain, caught.value.acknowledged) == (True, False)
+
+
+async def test_polls_that_answer_at_once_are_no_storm(stage: TelegramStage) -> None:
+    stage.server.wire.spoil(Fault("getupdates", Kind.FIELD_LEFT_OUT, carried_out=True, left=100))
+    inbox = RecordingInbox()
+    async with running(await stage.connector(), inbox):
+        await stage.say("hello")
+        await asyncio.sleep(2.5)
+        assert stage.server.counts["getupdates"] <= 4
+        stage.server.wire.spoil(None)
+        await inbox.message("hello")
+
+
+async def test_a_webhook_that_cannot_be_removed_is_told_as_such(stage: TelegramStage) -> None:
+    for kind in (Kind.S429, Kind.S404, Kind.HTML_404):
+        stage.bot.webhook = "https://other.example"
+        stage.server.wire.spoil(Fault("deletewebhook", kind, left=10))
+        connector = await stage.connector()
+        with pytest.raises(ConnectionError, match="A webhook is set for this bot"):
+            await connector.run(RecordingInbox(), lambda _: None)
