@@ -8,6 +8,7 @@ import { makeQueryClient } from "./api/hooks";
 import { applyTheme } from "./frame/theme";
 import { AskProvider } from "./parts/dialog";
 import { ToastProvider } from "./parts/toast";
+import { UnsavedProvider } from "./parts/unsaved";
 
 applyTheme();
 const root = document.getElementById("root");
@@ -17,7 +18,9 @@ createRoot(root).render(
     <QueryClientProvider client={makeQueryClient()}>
       <ToastProvider>
         <AskProvider>
-          <App />
+          <UnsavedProvider>
+            <App />
+          </UnsavedProvider>
         </AskProvider>
       </ToastProvider>
     </QueryClientProvider>

@@ -1,5 +1,6 @@
-import { cloneElement, type ReactElement, type ReactNode, useId } from "react";
+import { cloneElement, type ReactElement, type ReactNode, useCallback, useId, useState } from "react";
 import styles from "./field.module.css";
+import { RefusedContext, useUnsaved } from "./unsaved";
 
 type Control = ReactElement<{
   id?: string;
@@ -103,19 +104,47 @@ export function Choice<T extends string>({
   );
 }
 
-/** A form: fields below one another and its buttons; pressing enter in a field sends it. */
-export function Form({ onSend, children, label }: { onSend: () => void; children: ReactNode; label?: string }) {
+/**
+ * A form: fields below one another and its buttons; pressing enter in a field sends it. It guards what was typed and not sent, from the
+ * first input or as long as `dirty`; a failure shown inside it says that nothing was saved.
+ */
+export function Form({
+  onSend,
+  children,
+  label,
+  dirty,
+  kept = false,
+}: {
+  onSend: () => void;
+  children: ReactNode;
+  label?: string;
+  dirty?: boolean;
+  /** The page stores the draft and offers it again. */
+  kept?: boolean;
+}) {
+  const [touched, setTouched] = useState(false);
+  const [sent, setSent] = useState(false);
+  const lift = useUnsaved((dirty ?? touched) && !sent, kept ? "kept" : "lost");
+  const refused = useCallback(() => setSent(false), []);
   return (
-    <form
-      className={styles.form}
-      aria-label={label}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSend();
-      }}
-    >
-      {children}
-    </form>
+    <RefusedContext value={refused}>
+      <form
+        className={styles.form}
+        aria-label={label}
+        onInput={() => {
+          setTouched(true);
+          setSent(false);
+        }}
+        onSubmit={(event) => {
+          event.preventDefault();
+          lift();
+          setSent(true);
+          onSend();
+        }}
+      >
+        {children}
+      </form>
+    </RefusedContext>
   );
 }
 

@@ -1,11 +1,12 @@
 /** What stands where data is not (yet): nothing to show, still on its way, refused. */
 
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useContext, useEffect, useState } from "react";
 import type { ApiError } from "../api/client";
 import { sentences } from "../words/format";
 import { Button } from "./button";
 import styles from "./states.module.css";
 import { texts } from "./texts";
+import { RefusedContext } from "./unsaved";
 
 /** What this page is for, and the one button that starts. */
 export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
@@ -20,6 +21,8 @@ export function Empty({ title, children, action }: { title: string; children?: R
 
 /** What went wrong, why, and how to go on. */
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
+  const refused = useContext(RefusedContext);
+  useEffect(() => refused?.(), [refused]);
   return (
     <div className={styles.failure} role="alert">
       <p>{sentences(error.message, error.fix)}</p>

@@ -24,6 +24,20 @@ export const texts = words({
     input: "Input",
     output: "Output",
     details: "Details",
+    unsaved: {
+      lost: {
+        title: "Leave without saving?",
+        words: "Your changes on this page are not saved and will be lost.",
+        yes: "Leave",
+      },
+      kept: {
+        title: "Leave without saving?",
+        words: "The changes stay in this browser and are offered when you come back.",
+        yes: "Leave",
+      },
+      left: "The changes are not saved. They stay in this browser and are offered when you come back.",
+      back: "Go back",
+    },
     notFound: "There is nothing at this address.",
   },
 });

@@ -4,6 +4,7 @@ import { Button } from "../../parts/button";
 import { Field, Form, FormButtons } from "../../parts/field";
 import { Section } from "../../parts/page";
 import { Failure } from "../../parts/states";
+import { useKeptDraft } from "../../parts/unsaved";
 import { AgentFields } from "./AgentFields";
 import styles from "./agents.module.css";
 import { Changes } from "./Changes";
@@ -14,7 +15,7 @@ import { texts } from "./texts";
 /** Changes an agent: what will change is shown before it is saved, and nothing else is sent. */
 export function EditAgent({ agent }: { agent: Agent }) {
   const [base, setBase] = useState(agent);
-  const [draft, setDraft] = useState<Draft>(() => draftOf(agent));
+  const [draft, setDraft] = useKeptDraft<Draft>(`agent.${agent.id}`, draftOf(base));
   const [seen, setSeen] = useState(agent);
   const save = useSend("PATCH /api/agents/{agent}", { quiet: true, done: texts.saved });
   const body = differing(base, draft);
@@ -32,7 +33,7 @@ export function EditAgent({ agent }: { agent: Agent }) {
     if (changed.length > 0) save.mutate({ path: { agent: base.slug }, body }, { onSuccess: begin });
   };
   return (
-    <Form label={texts.tabs.edit} onSend={send}>
+    <Form label={texts.tabs.edit} onSend={send} dirty={changed.length > 0} kept>
       <Field label={texts.fields.name} hint={texts.nameHint}>
         <input
           value={draft.name}

@@ -7,6 +7,7 @@ import { Field, Form, FormButtons } from "../../parts/field";
 import { Page } from "../../parts/page";
 import { Empty, Failure } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
+import { useKeptDraft } from "../../parts/unsaved";
 import { AgentFields } from "./AgentFields";
 import { type Draft, FRESH, slugFor, written } from "./draft";
 import { texts } from "./texts";
@@ -17,19 +18,24 @@ const HOME = "/agents";
 export function NewAgent() {
   const [, navigate] = useLocation();
   const owns = useMay("owner");
-  const [draft, setDraft] = useState<Draft>(FRESH);
+  const [draft, setDraft, forget] = useKeptDraft<Draft>("agent.new", FRESH);
   const [ownSlug, setOwnSlug] = useState<string | null>(null);
   const create = useSend("POST /api/agents", { quiet: true, done: texts.created });
   const slug = ownSlug ?? slugFor(draft.name);
   const send = () =>
     create.mutate(
       { body: { slug, ...written(draft) } },
-      { onSuccess: (made) => navigate(`${HOME}/${encodeURIComponent(made.slug)}`) },
+      {
+        onSuccess: (made) => {
+          forget();
+          navigate(`${HOME}/${encodeURIComponent(made.slug)}`);
+        },
+      },
     );
   return (
     <Page title={texts.add} about={texts.createFirst}>
       {owns ? (
-        <Form label={texts.add} onSend={send}>
+        <Form label={texts.add} onSend={send} kept>
           <Field label={texts.fields.name} hint={texts.nameHint}>
             <input
               value={draft.name}

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "react";
+import { useLocation } from "wouter";
 import { useTitle } from "../../../frame/title";
 import { Empty, Failure } from "../../../parts/states";
+import { useUnsaved } from "../../../parts/unsaved";
 import { reveal } from "../../../words/format";
 import { Canvas, type CanvasHandle, type Selection } from "../../../workflow/canvas/Canvas";
 import { nameOf } from "../../../workflow/canvas/look";
@@ -21,7 +23,6 @@ import { Toolbar } from "./Toolbar";
 import { texts } from "./texts";
 import { useEditing } from "./useEditing";
 import { removeChosen, removeLine, useKeys } from "./useKeys";
-import { useLeaving } from "./useLeaving";
 import { mayConnect } from "./wiring";
 
 type Props = {
@@ -44,9 +45,13 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
   const canvas = useRef<CanvasHandle>(null);
   const search = useRef<HTMLInputElement>(null);
   const panel = useRef<HTMLElement>(null);
-  const saving = useSaving(base, editor, onSaved);
+  const [, navigate] = useLocation();
+  const lift = useUnsaved(editable && editor.dirty, "kept");
+  const saving = useSaving(base, editor, (saved, detail) => {
+    lift();
+    onSaved(saved, detail);
+  });
   useTitle(document.name || texts.newTitle);
-  const leave = useLeaving(editable && editor.dirty);
   useFresh(newer, editor.dirty, onReload);
   const choose = (chosen: Selection) => {
     setView("form");
@@ -113,7 +118,7 @@ export function Editor({ base, newer, editable, onSaved, onReload }: Props) {
           focusField(panel, null);
         }}
         onProblems={() => setView(view === "problems" ? "form" : "problems")}
-        onBack={() => leave(base.id === null ? HOME : addressOf(base.id))}
+        onBack={() => navigate(base.id === null ? HOME : addressOf(base.id))}
         onKeys={() => setOpen("keys")}
         onSave={save}
         onRun={run}

@@ -115,13 +115,6 @@ export const texts = words({
       refused: "It cannot run yet:",
       look: "Show the problems",
     },
-    leave: {
-      title: "Leave without saving?",
-      words: "The changes stay in this browser and are offered when you come back.",
-      yes: "Leave",
-      left: "The changes are not saved. They stay in this browser and are offered when you come back.",
-      back: "Go back",
-    },
     kept: {
       words: (when: string) => `There are changes from ${when} that were not saved.`,
       take: "Take them",
