@@ -20,7 +20,7 @@ from arvis.domain.events import (
     StatusChanged,
     TypingRequested,
 )
-from arvis.domain.messages import Address, Delivery
+from arvis.domain.messages import Address, Delivery, MessageStatus
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.bus import Bus
 from arvis.ports.connector import BotUp, Capabilities, Guarantee, Receipt, SendError
@@ -31,6 +31,10 @@ from arvis.web.views import delivery_frame
 
 #: Sockets of one channel: each gets every frame, so one message costs as much as there are sockets.
 _MOST_SOCKETS = 100
+
+
+#: Characters of answers under way that are kept for sockets that come; the oldest answer is forgotten first.
+_MOST_RUNNING = 4_000_000
 
 
 Tell = Callable[[DeliveryAdded], Awaitable[None]]
@@ -45,6 +49,7 @@ class WebConnector:
 
     def __init__(self, *, tell_others: Tell | None = None) -> None:
         self._rooms: dict[Address, set[Client]] = {}
+        self._running = _RunningTexts()
         self._tell_others = tell_others
 
     @property
@@ -91,8 +96,10 @@ class WebConnector:
             raise TooMany(f"{_MOST_SOCKETS} sockets are open on this channel.", fix="Close some of them.")
 
     def join(self, client: Client) -> None:
-        """From now on this client gets what is sent to its channel."""
+        """Send this client what is sent to its channel from now on, and first the answers that are being written there."""
         self._rooms.setdefault(client.address, set()).add(client)
+        for delta in self._running.of(client.address):
+            client.push_delta(delta)
 
     def leave(self, client: Client) -> None:
         room = self._rooms.get(client.address, set())
@@ -123,10 +130,14 @@ class WebConnector:
             self._push(event.address, frame({"type": "typing", "channelId": event.address.channel}))
 
     def _delta(self, event: Delta) -> None:
+        if event.address.platform == PLATFORM:
+            self._running.add(event)
         for client in self._rooms.get(event.address, ()):
             client.push_delta(event)
 
     def _status_changed(self, event: StatusChanged) -> None:
+        if event.status is not MessageStatus.RUNNING:
+            self._running.end(event.message_id)
         if event.address in self._rooms:
             change = {"type": "status", "messageId": event.message_id, "status": event.status}
             self._push(event.address, frame(change if event.reason is None else {**change, "reason": event.reason}))
@@ -154,6 +165,7 @@ class WebConnector:
             client.look()
 
     def _notices_missed(self, _: NoticesMissed) -> None:
+        self._running.clear()
         for client in self._clients():
             client.look()
 
@@ -163,3 +175,34 @@ class WebConnector:
     def _push(self, address: Address, item: Frame) -> None:
         for client in self._rooms.get(address, ()):
             client.push(item)
+
+
+class _RunningTexts:
+    """The text so far of every answer that is being streamed to the web, for a page that is opened or reloaded meanwhile."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, tuple[Address, str]] = {}
+        self._characters = 0
+
+    def add(self, delta: Delta) -> None:
+        """Append a piece. A piece behind a gap is useless: the text starts again at the next offset 0."""
+        _, text = self._texts.get(delta.message_id, (delta.address, ""))
+        if delta.offset > len(text):
+            return self.end(delta.message_id)
+        self.end(delta.message_id)
+        text = text[: delta.offset] + delta.text
+        self._texts[delta.message_id] = (delta.address, text)
+        self._characters += len(text)
+        while self._characters > _MOST_RUNNING:
+            self.end(next(iter(self._texts)))
+
+    def end(self, message_id: str) -> None:
+        _, text = self._texts.pop(message_id, (None, ""))
+        self._characters -= len(text)
+
+    def clear(self) -> None:
+        self._texts.clear()
+        self._characters = 0
+
+    def of(self, address: Address) -> list[Delta]:
+        return [Delta(place, message, 0, text) for message, (place, text) in self._texts.items() if place == address]

@@ -160,24 +160,31 @@ async def test_a_turn_that_was_cut_off_is_answered_after_the_restart(page: Page,
     watch.check()
 
 
-async def test_unsent_text_outlives_other_pages_and_a_dead_daemon(page: Page, own_daemon: Daemon) -> None:
+async def test_unsent_text_outlives_the_tab_and_a_dead_daemon_and_arrives_once(page: Page, own_daemon: Daemon) -> None:
     await log_in(page, own_daemon)
+    await say(page, "demo: say first")
+    await expect(answers(page)).to_have_text(["first"])
     await own_daemon.kill()
     await say(page, "demo: say kept")
-    await expect_statuses(page, "Waits for the connection")
-    await page.get_by_role("link", name="Now", exact=True).click()
-    asked: list[str] = []
-
-    async def refuse(dialog: object) -> None:
-        asked.append("leave")
-        await dialog.dismiss()  # type: ignore[attr-defined]
-
-    page.on("dialog", refuse)
-    await page.evaluate("location.assign('/now')")
+    await expect_statuses(page, "Answered", "Waits for the connection")
+    await page.close(run_before_unload=True)
     await own_daemon.start()
-    await page.get_by_role("link", name="Chat", exact=True).first.click()
-    await expect(answers(page)).to_have_text(["kept"], timeout=45_000)
-    assert asked == ["leave"]
+    later = await page.context.new_page()
+    await later.goto(f"{own_daemon.address}/now")
+    await later.get_by_role("link", name="Chat", exact=True).first.click()
+    await expect(answers(later)).to_have_text(["first", "kept"], timeout=45_000)
+    await later.reload()
+    await expect(answers(later)).to_have_text(["first", "kept"])
+
+
+async def test_a_reload_in_the_middle_of_an_answer_shows_its_text_so_far(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: say begun\ndemo: sleep 5\ndemo: say ended")
+    stream = dashboard.locator("[data-kind=agent] [data-body][aria-busy]")
+    await expect(stream).to_have_text("begun")
+    await dashboard.reload()
+    await expect(stream).to_have_text("begun", timeout=4_000)
+    await expect(answers(dashboard)).to_have_text(["begun\nended"], timeout=15_000)
 
 
 async def test_a_draft_belongs_to_its_conversation_and_outlives_a_reload(dashboard: Page, daemon: Daemon) -> None:

@@ -10,6 +10,7 @@ import { texts } from "./frame/texts";
 import { useLoginCode } from "./login/code";
 import { LoginPage } from "./login/LoginPage";
 import { isSomebodyElse } from "./login/visitor";
+import { clearOutboxes } from "./pages/chat/outbox";
 import { Empty, Failure, Skeleton } from "./parts/states";
 
 /** Whoever is logged in sees the pages, everybody else the login, at the address that they asked for. A link with a code is spent
@@ -31,7 +32,8 @@ export function App() {
   useEffect(() => {
     if (userId === null) return;
     last.current = userId;
-    if (isSomebodyElse(userId)) window.location.reload(); // nothing of what the one before has read stays in memory
+    // Nothing of what the person before has read or written stays.
+    if (isSomebodyElse(userId)) void clearOutboxes().finally(() => window.location.reload());
   }, [userId]);
   const session = useMemo(() => (me === null ? null : { me, refresh }), [me, refresh]);
   if (code !== null || who.data === null) {

@@ -3,6 +3,7 @@ import { useId } from "react";
 import { Link } from "wouter";
 import { useSend } from "../api/hooks";
 import { useSession } from "../api/session";
+import { clearOutboxes } from "../pages/chat/outbox";
 import { reveal } from "../words/format";
 import styles from "./frame.module.css";
 import { texts } from "./texts";
@@ -23,7 +24,7 @@ export function AccountMenu() {
           <bdi>{reveal(me.name)}</bdi> <span className="muted">{me.role}</span>
         </p>
         <Link href="/settings/users">{texts.pages.users}</Link>
-        <button type="button" onClick={() => logOut.mutate({}, { onSettled: refresh })}>
+        <button type="button" onClick={() => logOut.mutate({}, { onSuccess: clearOutboxes, onSettled: refresh })}>
           {texts.logOut}
         </button>
       </div>

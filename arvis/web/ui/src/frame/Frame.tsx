@@ -1,8 +1,9 @@
 import { CircleX, Command, Ellipsis, Moon, Pause, Play, Sun, SunMoon } from "lucide-react";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { useLive } from "../api/live";
-import { useMay } from "../api/session";
+import { useMay, useSession } from "../api/session";
+import { unsentPlaces } from "../pages/chat/outbox";
 import { PAGES, type PageEntry } from "../pages/pages";
 import { Button, IconButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
@@ -16,11 +17,17 @@ import { useTheme } from "./theme";
 import { useUnreadCount } from "./title";
 
 const Palette = lazy(() => import("./Palette"));
+const SendUnsent = lazy(() => import("../pages/chat/SendUnsent"));
 
 /** What stands around every page: navigation, search, live figures, who is logged in. */
 export function Frame({ children }: { children: ReactNode }) {
   const [palette, setPalette] = useState(false);
   const [help, setHelp] = useState(false);
+  const [unsent, setUnsent] = useState(false);
+  const { userId } = useSession().me;
+  useEffect(() => {
+    void unsentPlaces(userId).then((places) => setUnsent(places.length > 0));
+  }, [userId]);
   return (
     <div className={styles.frame}>
       <a href="#main" className={styles.skip}>
@@ -39,6 +46,11 @@ export function Frame({ children }: { children: ReactNode }) {
       {palette && (
         <Suspense>
           <Palette onClose={() => setPalette(false)} onHelp={() => setHelp(true)} />
+        </Suspense>
+      )}
+      {unsent && (
+        <Suspense>
+          <SendUnsent />
         </Suspense>
       )}
       {help && <Help onClose={() => setHelp(false)} />}

@@ -10,13 +10,12 @@ import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import { deliveryOf, text } from "./frames";
+import { Outbox, type Outgoing, uploadsOf } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
 import type { Upload } from "./uploads";
 import type { Fault, View } from "./view";
 
 const TOO_BIG = 1009;
-
-type Outgoing = Frame & { id: string; content: string; attachments?: { data: string }[] };
 
 export type * from "./view";
 
@@ -32,6 +31,9 @@ export class Chat {
   };
   readonly dictation: Dictation;
   #outbox = new Map<string, { frame: Outgoing; uploads: readonly Upload[] }>();
+  /** Ids of unsent messages that the browser has not stored. */
+  #volatile = new Set<string>();
+  readonly #stored: Outbox;
   #stale = false;
   #past: Past | null = null;
   #listeners = new Set<() => void>();
@@ -40,8 +42,10 @@ export class Chat {
 
   constructor(
     readonly place: Place,
+    userId: string,
     readonly hooks: Hooks,
   ) {
+    this.#stored = new Outbox(userId, place);
     this.#connection = new Connection({
       hello: () => this.#hello(),
       onFrame: (frame) => this.#received(frame),
@@ -51,8 +55,9 @@ export class Chat {
     this.dictation = new Dictation((frame) => this.#connection.send(frame));
   }
 
-  /** Show the past, then connect: the past tells whether the socket has to replay it. */
+  /** Show the past and what was never sent, then connect: the past tells whether the socket has to replay it. */
   async open(): Promise<void> {
+    for (const { frame, at } of await this.#stored.unsent()) this.#write(frame, uploadsOf(frame), at);
     if (!(await this.#remember())) this.#become({ ...this.view.talk, lastSeq: 0 });
     this.#connection.open();
   }
@@ -79,10 +84,26 @@ export class Chat {
       ...(voice && { voice }),
     }));
     const frame: Outgoing = { type: "message", id, content: words, ...(attachments.length > 0 && { attachments }) };
+    const at = Date.now();
+    this.#write(frame, uploads, at);
+    this.#volatile.add(id);
+    void this.#stored.put({ frame, at }).then(
+      () => {
+        this.#volatile.delete(id);
+        if (!this.#outbox.has(id)) void this.#stored.remove(id); // the server was faster
+      },
+      () => undefined, // the page asks before it is closed
+    );
+    this.#connection.send(frame);
+  }
+
+  /** Show a message that is not acknowledged, and keep it for the next connection. */
+  #write(frame: Outgoing, uploads: readonly Upload[], at: number): void {
+    const { id, content: words, attachments = [] } = frame;
     this.#outbox.set(id, { frame, uploads });
     const files = uploads.map(({ name, size, contentType, url }) => ({ name, size, contentType, url }));
-    this.#become(conversation.written(this.view.talk, { id, text: words, files, at: Date.now(), voice }));
-    this.#connection.send(frame);
+    const voice = attachments.some((attachment) => attachment.voice === true);
+    this.#become(conversation.written(this.view.talk, { id, text: words, files, at, voice }));
   }
 
   stop(): void {
@@ -107,8 +128,9 @@ export class Chat {
     this.#show({ fault: null });
   }
 
+  /** Whether something unsent would be lost with the page. */
   get hasUnsent(): boolean {
-    return this.#outbox.size > 0 || this.dictation.hasUnsent;
+    return this.#volatile.size > 0 || this.dictation.hasUnsent;
   }
 
   /** Whether this conversation is one of this place. */
@@ -149,6 +171,8 @@ export class Chat {
   /** Take a message out of the outbox, for whichever reason. */
   #settle(id: string): void {
     this.#outbox.delete(id);
+    this.#volatile.delete(id);
+    void this.#stored.remove(id);
     if (this.#stale && this.#outbox.size === 0) void this.#remember();
   }
 

@@ -6,10 +6,11 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
 import { useLive } from "../../api/live";
-import type { Me } from "../../api/session";
+import { type Me, useSession } from "../../api/session";
 import { setUnread } from "../../frame/title";
 import { Chat } from "./chat";
 import { Desk } from "./desk";
+import { unsentPlaces } from "./outbox";
 import type { Place } from "./past";
 
 export class Chats {
@@ -19,7 +20,10 @@ export class Chats {
   #listeners = new Set<() => void>();
   unread: ReadonlyMap<string, number> = new Map();
 
-  constructor() {
+  constructor(readonly userId: string) {
+    void unsentPlaces(userId).then((places) => {
+      for (const place of places) this.at(place);
+    });
     addEventListener("beforeunload", (event) => {
       // Text that never reached the server would be gone; the browser asks the person first.
       if ([...this.#chats.values()].some((chat) => chat.hasUnsent)) event.preventDefault();
@@ -36,7 +40,7 @@ export class Chats {
     const key = keyOf(place);
     let chat = this.#chats.get(key);
     if (chat === undefined) {
-      chat = new Chat(place, { onAnswer: (answered) => this.#came(answered.place.channel) });
+      chat = new Chat(place, this.userId, { onAnswer: (answered) => this.#came(answered.place.channel) });
       this.#chats.set(key, chat);
       void chat.open();
     }
@@ -92,9 +96,10 @@ const halls = new WeakMap<QueryClient, Chats>();
 
 export function useChats(): Chats {
   const client = useQueryClient();
+  const { me } = useSession();
   let chats = halls.get(client);
   if (chats === undefined) {
-    chats = new Chats();
+    chats = new Chats(me.userId);
     halls.set(client, chats);
   }
   const { link } = useLive();
