@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from playwright.async_api import Browser, Page, expect
@@ -64,7 +65,7 @@ async def test_changed_arguments_are_checked_and_then_used(dashboard: Page, daem
     await expect(send).to_be_disabled()
     await field.fill('{"path": "b.txt", "content": "right"}')
     await send.click()
-    await expect(card).to_have_count(0)
+    await expect(card).to_contain_text("Answered.")
     answer = await answer_to(daemon, wait)
     assert (answer["decision"], answer["arguments"]["content"]) == ("edit", "right")
     told = await until_over(daemon, wait)
@@ -119,3 +120,36 @@ async def test_approvals_on_a_phone(phone: Page, daemon: Daemon) -> None:
     ).to_be_visible()
     assert await phone.evaluate("document.documentElement.scrollWidth") == 390
     assert await phone.evaluate("document.querySelector('main > div > div').scrollWidth") <= 390
+
+
+async def test_two_quick_clicks_at_one_spot_approve_one_question(dashboard: Page, daemon: Daemon) -> None:
+    first = await asking(daemon, "one", path="one.txt", content="1")
+    second = await asking(daemon, "two", path="two.txt", content="2")
+    await dashboard.goto("/approvals")
+    cards = dashboard.get_by_role("article", name=re.compile("^(one|two) wants"))
+    await expect(cards).to_have_count(2)
+    top = await cards.first.get_by_role("button", name="Approve").bounding_box()
+    assert top is not None
+    spot = (top["x"] + top["width"] / 2, top["y"] + top["height"] / 2)
+    await dashboard.mouse.click(*spot)
+    await expect(cards.first).to_contain_text("Answered.")
+    await dashboard.mouse.click(*spot)
+    open_ids = {wait["id"] for wait in (await daemon.api("GET", "/api/waits?open=true"))["items"]}
+    assert len(open_ids & {first["id"], second["id"]}) == 1
+    await dashboard.mouse.move(1, 1)
+    await expect(cards).to_have_count(1)
+
+
+async def test_cards_are_walked_and_opened_by_keys(dashboard: Page, daemon: Daemon) -> None:
+    await asking(daemon, "left", path="l.txt", content="1")
+    await asking(daemon, "right", path="r.txt", content="2")
+    await dashboard.goto("/approvals?agent=")
+    cards = dashboard.get_by_role("article")
+    await expect(cards.nth(1)).to_be_visible()
+    await dashboard.keyboard.press("j")
+    await expect(cards.first).to_be_focused()
+    await dashboard.keyboard.press("j")
+    await expect(cards.nth(1)).to_be_focused()
+    await dashboard.keyboard.press("k")
+    await dashboard.keyboard.press("Enter")
+    await expect(dashboard).to_have_url(re.compile("/approvals/.+"))

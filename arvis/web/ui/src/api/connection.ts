@@ -20,14 +20,20 @@ export type Listener = {
   onLink: (link: Link) => void;
 };
 
-const FIRST_DELAY_MS = 1_000;
+const FIRST_DELAY_MS = 500;
+/** A restart takes seconds, so the first tries stay close together; a longer outage is asked about less often. */
+const RESTART_DELAY_MS = 2_000;
+const RESTART_TRIES = 30;
 const LONGEST_DELAY_MS = 30_000;
 const PING_MS = 30_000;
 const SILENCE_MS = 10_000;
 const WRONG_KEY = 4001;
 
-/** Milliseconds before try number `failures` (from 0): one second, doubled each time, thirty at most. */
-export const backOff = (failures: number): number => Math.min(FIRST_DELAY_MS * 2 ** failures, LONGEST_DELAY_MS);
+/** Return the milliseconds before try number `failures` (from 0), with a fifth of chance so that pages do not return all at once. */
+export function backOff(failures: number): number {
+  const longest = failures < RESTART_TRIES ? RESTART_DELAY_MS : LONGEST_DELAY_MS;
+  return Math.min(FIRST_DELAY_MS * 2 ** failures, longest) * (0.9 + 0.2 * Math.random());
+}
 
 export class Connection {
   ready = false;

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
+import { isTyping } from "../parts/keys";
 import { usePages } from "./Frame";
 
 const SECOND_KEY_MS = 1_200;
@@ -29,26 +30,4 @@ export function Keys({ onPalette, onHelp }: { onPalette: () => void; onHelp: () 
     return () => document.removeEventListener("keydown", pressed);
   }, [onPalette, onHelp, navigate, pages]);
   return null;
-}
-
-/** Whether a key belongs to what somebody writes. */
-export function isTyping(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.matches("input, textarea, select") || target.closest("dialog") !== null;
-}
-
-/** A key that does something with what is open: `useKey("r", retry)`. */
-export function useKey(key: string, act: (() => void) | null): void {
-  const latest = useRef(act);
-  latest.current = act;
-  useEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.key !== key || event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-      if (latest.current === null) return;
-      event.preventDefault();
-      latest.current();
-    };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
-  }, [key]);
 }

@@ -7,6 +7,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import type { Pages } from "../api/hooks";
 import { Button } from "./button";
+import { useListKeys } from "./keys";
 import { Failure, Skeleton } from "./states";
 import styles from "./table.module.css";
 import { texts } from "./texts";
@@ -50,6 +51,7 @@ function Rows<T>({ label, columns, pages, idOf, onOpen, openId, selection }: Pro
   const { rows, hidden, showNew } = useSettled(pages.rows, idOf, scroller);
   const phone = usePhone();
   const [active, setActive] = useState(0);
+  useListKeys(scroller, active);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,

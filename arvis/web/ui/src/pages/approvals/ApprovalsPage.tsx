@@ -1,15 +1,18 @@
+import { type KeyboardEvent, type ReactNode, useRef, useState } from "react";
 import { useList } from "../../api/hooks";
 import type { Query } from "../../api/types";
 import { AgentFilter } from "../../parts/agentFilter";
 import { Button } from "../../parts/button";
 import { useDetail } from "../../parts/detail";
 import { Choice } from "../../parts/field";
+import { useListKeys } from "../../parts/keys";
 import { Chips, Page, useFilter } from "../../parts/page";
 import { Empty, Failure, Skeleton } from "../../parts/states";
 import { texts as common } from "../../parts/texts";
 import { Answered } from "./Answered";
 import styles from "./approvals.module.css";
 import { texts } from "./texts";
+import { type Place, useHeldPlaces } from "./useHeldPlaces";
 import { WaitCard } from "./WaitCard";
 import { WaitSheet } from "./WaitSheet";
 import type { Wait } from "./wait";
@@ -40,7 +43,7 @@ export default function ApprovalsPage() {
       {state === ANSWERED ? (
         <Answered query={query} openId={id} onOpen={open} />
       ) : (
-        <Open query={query} openId={id} filtered={Boolean(kind || agent)} onOpen={open} />
+        <Open key={`${kind} ${agent}`} query={query} openId={id} filtered={Boolean(kind || agent)} onOpen={open} />
       )}
     </Page>
   );
@@ -58,18 +61,64 @@ function Open({
   onOpen: (id: string) => void;
 }) {
   const waits = useList("GET /api/waits", { ...query, open: true });
-  if (waits.rows.length > 0) {
+  const { places, hover } = useHeldPlaces(waits.rows);
+  if (places.length > 0) {
     return (
-      <div className={styles.cards}>
-        {waits.rows.map((wait) => (
-          <WaitCard key={wait.id} wait={wait} open={wait.id === openId} onOpen={() => onOpen(wait.id)} />
-        ))}
+      <Cards places={places} onHover={hover} openId={openId} onOpen={onOpen}>
         {waits.more !== null && <Button onClick={waits.more}>{common.more}</Button>}
-      </div>
+      </Cards>
     );
   }
   if (waits.error !== null) return <Failure error={waits.error} retry={waits.retry} />;
   if (waits.loading) return <Skeleton />;
   if (filtered) return <Empty title={texts.noMatch}>{texts.noMatchWords}</Empty>;
   return <Empty title={texts.empty}>{texts.emptyWords}</Empty>;
+}
+
+/** Questions side by side; `j` and `k` walk through them, enter opens one. */
+function Cards({
+  places,
+  onHover,
+  openId,
+  onOpen,
+  children,
+}: {
+  places: readonly Place[];
+  onHover: (over: boolean) => void;
+  openId: string | null;
+  onOpen: (id: string) => void;
+  children: ReactNode;
+}) {
+  const list = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(0);
+  useListKeys(list, active);
+  const pressed = (event: KeyboardEvent, index: number) => {
+    if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    const place = places[index];
+    if (event.key === "Enter" && place !== undefined) onOpen(place.wait.id);
+    else if (step !== undefined) list.current?.querySelector<HTMLElement>(`[data-index="${index + step}"]`)?.focus();
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div ref={list} className={styles.cards} onPointerEnter={() => onHover(true)} onPointerLeave={() => onHover(false)}>
+      {places.map(({ wait, answered }, index) => (
+        <WaitCard
+          key={wait.id}
+          wait={wait}
+          open={wait.id === openId}
+          answered={answered}
+          onOpen={() => onOpen(wait.id)}
+          row={{
+            "data-index": index,
+            tabIndex: index === active ? 0 : -1,
+            onFocus: () => setActive(index),
+            onKeyDown: (event) => pressed(event, index),
+          }}
+        />
+      ))}
+      {children}
+    </div>
+  );
 }

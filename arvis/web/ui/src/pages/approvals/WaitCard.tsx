@@ -1,3 +1,4 @@
+import { type HTMLAttributes, useLayoutEffect, useRef } from "react";
 import { ButtonLink } from "../../parts/button";
 import { Code, Facts, Foreign, Time } from "../../parts/show";
 import styles from "./approvals.module.css";
@@ -5,10 +6,36 @@ import { Decide } from "./Decide";
 import { texts } from "./texts";
 import { headline, isTool, type Wait } from "./wait";
 
-/** An open question with everything that is needed to decide it. While its detail is `open`, that stands there. */
-export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; onOpen: () => void }) {
+/**
+ * An open question with everything that is needed to decide it; while its detail is `open`, the detail shows that. An `answered` one
+ * keeps the height of its card.
+ */
+export function WaitCard({
+  wait,
+  open,
+  answered,
+  onOpen,
+  row,
+}: {
+  wait: Wait;
+  open: boolean;
+  answered: boolean;
+  onOpen: () => void;
+  row: HTMLAttributes<HTMLElement> & { "data-index": number };
+}) {
+  const card = useRef<HTMLElement>(null);
+  const height = useRef(0);
+  useLayoutEffect(() => {
+    if (!answered) height.current = card.current?.offsetHeight ?? 0;
+  });
   return (
-    <article className={`${styles.card} ${open ? styles.chosen : ""}`} aria-label={headline(wait)}>
+    <article
+      ref={card}
+      className={`${styles.card} ${open ? styles.chosen : ""}`}
+      style={answered ? { minHeight: height.current } : undefined}
+      aria-label={headline(wait)}
+      {...row}
+    >
       <header className={styles.cardHead}>
         <h2>{headline(wait)}</h2>
         <div className={styles.ways}>
@@ -22,8 +49,9 @@ export function WaitCard({ wait, open, onOpen }: { wait: Wait; open: boolean; on
           </ButtonLink>
         </div>
       </header>
-      {!open && <What wait={wait} />}
-      {!open && <Decide wait={wait} onAnswered={onOpen} />}
+      {answered && <p className="muted">{texts.isAnswered}</p>}
+      {!open && !answered && <What wait={wait} />}
+      {!open && !answered && <Decide wait={wait} onAnswered={onOpen} />}
     </article>
   );
 }

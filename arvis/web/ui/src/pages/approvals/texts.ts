@@ -76,6 +76,7 @@ export const texts = words({
     feedbackText: "What should be done instead",
     answerText: "Your answer",
     done: "Your word was taken.",
+    isAnswered: "Answered.",
     already: (how: string, by: string, when: string) => `${how} already by ${by}, ${when}.`,
     alreadyBySomebody: "This was answered by somebody else a moment ago.",
     somebody: "somebody",

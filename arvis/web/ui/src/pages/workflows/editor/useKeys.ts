@@ -1,5 +1,5 @@
 import { type KeyboardEvent as ReactKeyboardEvent, useEffect, useRef } from "react";
-import { isTyping } from "../../../frame/Keys";
+import { isTyping } from "../../../parts/keys";
 import { reveal } from "../../../words/format";
 import type { CanvasHandle } from "../../../workflow/canvas/Canvas";
 import { GRID } from "../../../workflow/canvas/geometry";
