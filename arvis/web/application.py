@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
@@ -96,13 +97,30 @@ def build_application(
         by_path.setdefault(endpoint.path, []).append(endpoint)
     routes: list[BaseRoute] = [counter.route(path, group) for path, group in sorted(by_path.items(), key=_place)]
     routes += [*page.routes(), WebSocketRoute("/ws", socket.serve)]
-    router = Starlette(routes=routes, exception_handlers={HTTPException: answer_http_exception})
+
+    async def refuse(connection: HTTPConnection, error: Exception) -> Response:
+        if isinstance(connection, Request) and _is_lost_browser(connection, error):
+            return await page.missing(connection)
+        return await answer_http_exception(connection, error)
+
+    router = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
     # An address with a slash too many is another one. To send it elsewhere would name `http://`, also behind TLS.
     router.router.redirect_slashes = False
     application: ASGIApp = router
     for guard in reversed(guards):
         application = guard(application)
     return application
+
+
+#: First parts of addresses that programs use; their errors are never the page.
+_FOR_PROGRAMS = frozenset({"api", "v1", "ws", "hooks", "mcp", "health", "ready", "metrics", "openapi.json"})
+
+
+def _is_lost_browser(request: Request, error: Exception) -> bool:
+    """Return whether a person opened an address that nothing serves."""
+    missing = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
+    opened = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+    return missing and opened and request.url.path.split("/")[1] not in _FOR_PROGRAMS
 
 
 def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:

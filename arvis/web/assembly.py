@@ -108,6 +108,7 @@ class Assembly:
             store=around.store,
             clock=around.clock,
             zone=around.zone,
+            limits=around.spending,
         )
         self.mcp = self._mcp()
         others = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 from starlette.requests import Request
@@ -80,6 +81,13 @@ class Page:
     def routes(self) -> list[Route]:
         pages = [f"/{first}{rest}" for first in sorted(ADDRESSES) for rest in ("", "/{rest:path}")]
         return [Route(path, self._serve, methods=["GET"]) for path in ("/", *pages, *sorted(self._assets))]
+
+    async def missing(self, request: Request) -> Response:
+        """Answer a browser at an address that leads nowhere: the page says so."""
+        response = await self._serve(request)
+        if response.status_code == HTTPStatus.OK:
+            response.status_code = HTTPStatus.NOT_FOUND
+        return response
 
     async def _serve(self, request: Request) -> Response:
         path = request.url.path if request.url.path in self._assets else _INDEX

@@ -187,9 +187,9 @@ class _RunningTexts:
     def add(self, delta: Delta) -> None:
         """Append a piece. A piece behind a gap is useless: the text starts again at the next offset 0."""
         _, text = self._texts.get(delta.message_id, (delta.address, ""))
-        if delta.offset > len(text):
-            return self.end(delta.message_id)
         self.end(delta.message_id)
+        if delta.offset > len(text):
+            return
         text = text[: delta.offset] + delta.text
         self._texts[delta.message_id] = (delta.address, text)
         self._characters += len(text)

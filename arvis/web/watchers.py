@@ -73,9 +73,9 @@ class Watcher:
         self._pending.clear()
         return True
 
-    def tell_counts(self, now: Headline) -> bool:
-        """The same of the counters, when they are not what it was told last."""
-        counts = counts_view(now)
+    def tell_counts(self, now: Headline, budget: int | None) -> bool:
+        """The same of the counters, when they are not what it was told last. `budget` is that of the day, in micros."""
+        counts = counts_view(now, budget)
         if counts == self._told:
             return True
         if self.client.behind:
@@ -85,7 +85,7 @@ class Watcher:
         return True
 
 
-def counts_view(now: Headline) -> dict[str, Any]:
+def counts_view(now: Headline, budget: int | None) -> dict[str, Any]:
     """The frame with the counters of the top bar."""
     return {
         "type": "counts",
@@ -95,4 +95,5 @@ def counts_view(now: Headline) -> dict[str, Any]:
         "waiting": now.waiting,
         "failed": now.failed,
         "costTodayUsd": now.cost_micros / MICROS,
+        "budgetTodayUsd": None if budget is None else budget / MICROS,
     }

@@ -16,7 +16,7 @@ from arvis.domain.changes import TELLING, ChangeTopic, changes_of
 from arvis.domain.errors import NotFound, TooMany, Unprocessable
 from arvis.domain.events import AgentMoved, Changed, DeliveryAdded, Event, NoticesMissed
 from arvis.domain.messages import Address
-from arvis.domain.money import day_of
+from arvis.domain.money import SpendingLimits, day_of
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
@@ -46,13 +46,23 @@ class Pace:
 
 
 class Watching:
-    """All watchers of this server. `zone` is the one whose days cost money."""
+    """All watchers of this server. `zone` is the one whose days cost money, `limits` returns the budgets of this moment."""
 
-    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        insights: Insights,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        limits: Callable[[], SpendingLimits] = SpendingLimits,
+        pace: Pace | None = None,
+    ) -> None:
         self._insights = insights
         self._store = store
         self._clock = clock
         self._zone = zone
+        self._limits = limits
         self._pace = pace or Pace()
         self._bus: Bus | None = None
         self._watchers: dict[Client, Watcher] = {}
@@ -95,7 +105,7 @@ class Watching:
         self._settle()
         if ChangeTopic.OVERVIEW in topics:
             if self._counting is not None and self._newest is not None:
-                watcher.tell_counts(self._newest)
+                watcher.tell_counts(self._newest, self._limits().daily)
             self._count()
         return sorted(watcher.topics)
 
@@ -192,7 +202,7 @@ class Watching:
             if not isinstance(found, Failure):
                 self._newest = found
                 watchers = [each for each in self._watchers.values() if ChangeTopic.OVERVIEW in each.topics]
-                told = [watcher.tell_counts(found) for watcher in watchers]
+                told = [watcher.tell_counts(found, self._limits().daily) for watcher in watchers]
                 self._stale = self._stale or not all(told)
                 self._add([ChangeTopic.OVERVIEW], None)
             await asyncio.sleep(self._pace.counts)

@@ -294,10 +294,11 @@ async def test_a_connection_is_reached_by_keyboard_and_removed(dashboard: Page, 
     await expect(step(dashboard, "a")).to_be_focused()
 
 
-async def test_whoever_leaves_by_a_key_hears_that_the_changes_are_kept(dashboard: Page, daemon: Daemon) -> None:
+async def test_leaving_by_a_key_or_the_way_back_keeps_the_changes(dashboard: Page, daemon: Daemon) -> None:
     made = await kept(daemon, drawing(node("a", "start", 0), node("b", "merge", 1), connections=[("a", "", "b")]))
     address = f"/workflows/{made['id']}/edit"
-    await dashboard.goto(address)
+    await dashboard.goto(f"/workflows/{made['id']}")
+    await dashboard.get_by_role("link", name="Edit").click()
     await step(dashboard, "b").click()
     await dashboard.get_by_label("Goes on", exact=True).select_option(label="With the first that comes")
     await dashboard.get_by_role("button", name="The workflow", exact=True).click()
@@ -305,7 +306,9 @@ async def test_whoever_leaves_by_a_key_hears_that_the_changes_are_kept(dashboard
     await step(dashboard, "b").focus()
     await dashboard.keyboard.press("g")
     await dashboard.keyboard.press("q")
-    await expect(dashboard).to_have_url("/queue")
+    await dashboard.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    await expect(dashboard).to_have_url(address)
+    await dashboard.go_back()
     await expect(dashboard.get_by_text("They stay in this browser")).to_be_visible()
     await dashboard.get_by_role("button", name="Go back").click()
     await expect(dashboard).to_have_url(address)

@@ -73,7 +73,8 @@ def check_platforms(scene: Scene) -> Verdict:
     if left_out:
         why = f"{', '.join(left_out)}: this version has no part that uses them."
         return warn("Some variables ask for what is not there", why, "Unset them, or use what this version has.")
-    return ok(f"Bots: {', '.join(f'{entry.platform} ({entry.name})' for entry in scene.config.connectors) or 'none'}")
+    bots = ", ".join(f"{entry.platform} ({entry.name})" for entry in scene.config.connectors)
+    return ok(f"Bots in the configuration file: {bots or 'none'}")
 
 
 def _installed(group: str) -> Mapping[str, EntryPoint]:

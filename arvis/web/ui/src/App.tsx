@@ -11,6 +11,7 @@ import { useLoginCode } from "./login/code";
 import { LoginPage } from "./login/LoginPage";
 import { isSomebodyElse } from "./login/visitor";
 import { clearOutboxes } from "./pages/chat/outbox";
+import { PAGES } from "./pages/pages";
 import { Empty, Failure, Skeleton } from "./parts/states";
 
 /** Whoever is logged in sees the pages, everybody else the login, at the address that they asked for. A link with a code is spent
@@ -55,6 +56,10 @@ export function App() {
 function Pages({ byLink }: { byLink: boolean }) {
   const pages = usePages();
   const [location] = useLocation();
+  const asked = PAGES.filter(({ path }) => isAt(location, path)).sort(
+    (one, other) => other.path.length - one.path.length,
+  )[0];
+  if (asked !== undefined && !pages.includes(asked)) return <Empty title={texts.forbidden} />;
   // Another page has not stopped because this one has.
   return (
     <Boundary key={location.split("/")[1]}>
@@ -76,6 +81,8 @@ function Pages({ byLink }: { byLink: boolean }) {
     </Boundary>
   );
 }
+
+const isAt = (location: string, path: string): boolean => location === path || location.startsWith(`${path}/`);
 
 /** The chat; for an owner who came by a link of the terminal the first run, as long as it is not over. */
 function Start({ byLink }: { byLink: boolean }) {

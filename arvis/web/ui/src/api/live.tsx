@@ -10,7 +10,13 @@ import { readAgain } from "./hooks";
 import { useMay, useSession } from "./session";
 
 /** The figures of the top bar. */
-export type Counts = { running: number; waiting: number; failed: number; costTodayUsd: number };
+export type Counts = {
+  running: number;
+  waiting: number;
+  failed: number;
+  costTodayUsd: number;
+  budgetTodayUsd: number | null;
+};
 
 type Live = {
   link: Link;

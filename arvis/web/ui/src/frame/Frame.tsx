@@ -135,6 +135,7 @@ function Counters() {
   const { counts } = useLive();
   const seesMoney = useMay("operator");
   if (counts === null) return <div className={styles.counters} />;
+  const over = counts.budgetTodayUsd !== null && counts.costTodayUsd >= counts.budgetTodayUsd;
   return (
     <div className={styles.counters}>
       <Link href="/now" data-state={counts.running > 0 ? "running" : "none"}>
@@ -149,7 +150,11 @@ function Counters() {
         <CircleX aria-hidden />
         {texts.failed(counts.failed)}
       </Link>
-      {seesMoney && <Link href="/usage">{texts.today(money(counts.costTodayUsd))}</Link>}
+      {seesMoney && (
+        <Link href="/usage" data-state={over ? "failed" : undefined} title={over ? texts.overBudget : undefined}>
+          {texts.today(money(counts.costTodayUsd))}
+        </Link>
+      )}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { useApi } from "../api/hooks";
 import { useMay } from "../api/session";
+import type { Item } from "../api/types";
 import { reveal } from "../words/format";
 import { usePages } from "./Frame";
 import styles from "./palette.module.css";
@@ -29,6 +30,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   const { next } = useTheme();
   const agents = useApi("GET /api/agents", reads ? {} : null);
   const workflows = useApi("GET /api/workflows", reads ? { query: { limit: 100 } } : null);
+  const talks = useConversations(text);
   useEffect(() => {
     dialog.current?.showModal();
     input.current?.focus(); // the browser would choose the list around it
@@ -46,7 +48,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
       <Command label={texts.search}>
         <Command.Input ref={input} value={text} onValueChange={setText} placeholder={texts.search} />
         <Command.List>
-          <Command.Empty>{texts.nothing}</Command.Empty>
+          {talks.length === 0 && <Command.Empty>{texts.nothing}</Command.Empty>}
           {ID.test(text.trim()) && (
             <Command.Group heading={texts.groups.look}>
               <Command.Item value={text} onSelect={() => go(`/messages/${text.trim().toUpperCase()}`)}>
@@ -86,7 +88,7 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
               </Command.Item>
             ))}
           </Command.Group>
-          <Conversations text={text} go={go} />
+          <Conversations talks={talks} go={go} />
           <Command.Group heading={texts.groups.commands}>
             {runs &&
               (workflows.data?.items ?? []).map((one) => (
@@ -112,8 +114,10 @@ export default function Palette({ onClose, onHelp }: { onClose: () => void; onHe
   );
 }
 
-/** Conversations in which the words stand; asked for once the typing rests. */
-function Conversations({ text, go }: { text: string; go: (path: string) => void }) {
+type Talk = Item<"GET /api/conversations">;
+
+/** Conversations that contain the words; asked for when the typing pauses. */
+function useConversations(text: string): Talk[] {
   const reads = useMay("viewer");
   const [words, setWords] = useState("");
   useEffect(() => {
@@ -122,10 +126,14 @@ function Conversations({ text, go }: { text: string; go: (path: string) => void 
   }, [text]);
   const asked = reads && words.length >= LEAST_LETTERS;
   const found = useApi("GET /api/conversations", asked ? { query: { q: words, limit: 6 } } : null);
-  if (!asked || !found.data?.items.length) return null;
+  return asked ? (found.data?.items ?? []) : [];
+}
+
+function Conversations({ talks, go }: { talks: readonly Talk[]; go: (path: string) => void }) {
+  if (talks.length === 0) return null;
   return (
     <Command.Group heading={texts.groups.conversations} forceMount>
-      {found.data.items.map((talk) => (
+      {talks.map((talk) => (
         <Command.Item key={talk.id} value={talk.id} forceMount onSelect={() => go(`/conversations/${talk.id}`)}>
           <bdi>{reveal(talk.title)}</bdi>
           <span className="muted">{`${talk.agent} · ${talk.platform}`}</span>

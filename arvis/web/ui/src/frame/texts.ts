@@ -39,6 +39,7 @@ export const texts = words({
     waiting: (count: number) => (count === 1 ? "1 waits" : `${count} wait`),
     failed: (count: number) => `${count} failed`,
     today: (sum: string) => `${sum} today`,
+    overBudget: "The budget of the day is used up",
     theme: { auto: "Theme: as the system", light: "Theme: light", dark: "Theme: dark" },
     account: "You",
     logOut: "Log out",

@@ -9,6 +9,7 @@ import remarkGfm from "remark-gfm";
 import { reveal } from "../words/format";
 import styles from "./markdown.module.css";
 import { CopyButton } from "./show";
+import { texts } from "./texts";
 
 const PLUGINS = [remarkGfm];
 
@@ -28,6 +29,10 @@ const COMPONENTS: Components = {
       <table>{children}</table>
     </div>
   ),
+  input: ({ type, checked }) =>
+    type === "checkbox" ? (
+      <input type="checkbox" checked={checked === true} disabled aria-label={checked ? texts.taskDone : texts.task} />
+    ) : null,
   h1: ({ children }) => <h3>{children}</h3>,
   h2: ({ children }) => <h3>{children}</h3>,
   h3: ({ children }) => <h4>{children}</h4>,

@@ -1,6 +1,6 @@
 /** What stands where data is not (yet): nothing to show, still on its way, refused. */
 
-import { type ReactNode, useContext, useEffect, useState } from "react";
+import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import type { ApiError } from "../api/client";
 import { sentences } from "../words/format";
 import { Button } from "./button";
@@ -22,9 +22,14 @@ export function Empty({ title, children, action }: { title: string; children?: R
 /** What went wrong, why, and how to go on. */
 export function Failure({ error, retry }: { error: ApiError; retry?: () => void }) {
   const refused = useContext(RefusedContext);
-  useEffect(() => refused?.(), [refused]);
+  const shown = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (refused === null) return;
+    refused();
+    shown.current?.scrollIntoView({ block: "nearest" });
+  }, [refused]);
   return (
-    <div className={styles.failure} role="alert">
+    <div ref={shown} className={styles.failure} role="alert">
       <p>{sentences(error.message, error.fix)}</p>
       <p className="muted">
         <code>{error.code}</code>

@@ -24,6 +24,8 @@ export const texts = words({
     input: "Input",
     output: "Output",
     details: "Details",
+    task: "Open task",
+    taskDone: "Finished task",
     unsaved: {
       lost: {
         title: "Leave without saving?",

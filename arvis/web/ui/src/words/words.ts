@@ -15,8 +15,14 @@ type Translation<T> = T extends string
     ? (...values: Values) => string
     : { [K in keyof T]?: Translation<T[K]> };
 
-/** The language of the page: what the person chose here, else the browser's. */
-export const language: string = localStorage.getItem("arvis.language") ?? navigator.language;
+/** The languages that the page has texts in; numbers and times follow the texts. */
+const LANGUAGES: readonly string[] = ["en"];
+
+/** The language of the page: the one that the person chose here, else the browser's, where the page has texts in it. */
+export const language: string =
+  [localStorage.getItem("arvis.language"), ...navigator.languages].find(
+    (tag): tag is string => tag !== null && LANGUAGES.includes(tag.split("-")[0] ?? ""),
+  ) ?? "en";
 
 export function words<T extends { [key: string]: Text }>(all: { en: T; [language: string]: T | Translation<T> }): T {
   const short = language.split("-")[0] ?? "en";

@@ -1,4 +1,6 @@
 import { memo, useDeferredValue, useState } from "react";
+import { Link } from "wouter";
+import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
 import { Foreign } from "../../parts/show";
@@ -11,7 +13,7 @@ import { Moment } from "./Moment";
 import { Question } from "./Question";
 import { texts } from "./texts";
 import { Why } from "./UserMessage";
-import { isWaitButton, type Wait } from "./waits";
+import { isWaitButton, type Wait, waitOf } from "./waits";
 
 /** What an agent said, with its files, and what one may choose or decide. */
 export const AgentMessage = memo(function AgentMessage({
@@ -40,7 +42,8 @@ export const AgentMessage = memo(function AgentMessage({
       </p>
       {/* A stream is silent for screen readers; the finished text is read once, whole. */}
       <div data-body aria-busy={entry.streaming || undefined} aria-live={entry.streaming ? "off" : undefined}>
-        {question === undefined && <Markdown text={entry.streaming ? text : entry.text} />}
+        {question === undefined && !decided && <Markdown text={entry.streaming ? text : entry.text} />}
+        {decided && <Decided wait={waitOf(entry)} text={entry.text} />}
         <Files files={entry.files} />
       </div>
       {question && <Question wait={question} />}
@@ -52,6 +55,23 @@ export const AgentMessage = memo(function AgentMessage({
     </article>
   );
 });
+
+/** A question that is no longer open: its words ask for nothing any more, and the page Approvals knows the answer. */
+function Decided({ wait, text }: { wait: string | null; text: string }) {
+  const reads = useMay("viewer");
+  return (
+    <>
+      <p className="muted">
+        {texts.questionDecided}{" "}
+        {reads && <Link href={`/approvals/${wait}?state=answered`}>{texts.questionAnswer}</Link>}
+      </p>
+      <details>
+        <summary>{texts.questionWas}</summary>
+        <Markdown text={text} />
+      </details>
+    </>
+  );
+}
 
 /** Buttons that came with a message; one choice is enough, so all rest after a click. */
 function Choices({ choices, chat }: { choices: readonly Choice[]; chat: Chat }) {

@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
+import { reasonInWords } from "../../parts/steps";
 import { reveal, sentences } from "../../words/format";
 import type { UserEntry } from "./conversation";
 import { Files } from "./Files";
@@ -67,6 +68,6 @@ export function Why({ id, words, quiet = false }: { id: string; words: string; q
 /** A reason is a sentence of the server or a code; either is better than a bare "failed". */
 function statusWords(entry: UserEntry, connected: boolean): string {
   const words = entry.status === "sending" && !connected ? texts.status.offline : texts.status[entry.status];
-  const why = TROUBLE.has(entry.status) && entry.reason ? sentences(entry.reason, entry.fix) : "";
+  const why = TROUBLE.has(entry.status) && entry.reason ? sentences(reasonInWords(entry.reason), entry.fix) : "";
   return `${words ?? reveal(entry.status)}${why && `: ${reveal(why)}`}`;
 }

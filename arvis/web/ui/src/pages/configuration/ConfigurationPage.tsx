@@ -4,6 +4,7 @@ import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Chips, Page, SearchField, Section, useFilter } from "../../parts/page";
 import { Empty, Failure, Loaded } from "../../parts/states";
+import { useUnsaved } from "../../parts/unsaved";
 import styles from "./configuration.module.css";
 import { Setting, type SettingEntry } from "./Setting";
 import { texts } from "./texts";
@@ -18,6 +19,7 @@ export default function ConfigurationPage() {
   const save = useSend("PATCH /api/settings", { quiet: true, done: texts.saved });
   const undo = useSend("POST /api/settings/undo", { done: texts.undone });
   const changed = Object.keys(changes).length;
+  useUnsaved(changed > 0);
   const set = (key: string, value: unknown) =>
     setChanges((before) => {
       const { [key]: _, ...rest } = before;

@@ -12,6 +12,8 @@ type Finding = Item<"GET /api/doctor">;
 
 const TONES: Record<Finding["status"], Tone> = { ok: "good", warn: "warn", fail: "trouble" };
 
+const URGENCY: Record<Finding["status"], number> = { fail: 0, warn: 1, ok: 2 };
+
 /** The same checks as `arvis doctor`, group by group, what needs a hand first. */
 export default function DoctorPage() {
   const [only, setOnly] = useFilter("only");
@@ -39,7 +41,8 @@ export default function DoctorPage() {
     >
       <Loaded of={report}>
         {({ items, at }) => {
-          const shown = only === "trouble" ? items.filter((finding) => finding.status !== "ok") : items;
+          const all = only === "trouble" ? items.filter((finding) => finding.status !== "ok") : items;
+          const shown = all.toSorted((one, other) => URGENCY[one.status] - URGENCY[other.status]);
           return (
             <>
               <p>

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMay } from "../../api/session";
 import { Foreign, Money, Status, Time, type Tone } from "../../parts/show";
+import { reasonInWords } from "../../parts/steps";
 import { count, duration, money } from "../../words/format";
 import type { Overview } from "./NowPage";
 import styles from "./now.module.css";
@@ -83,7 +84,10 @@ export function Failures({ now }: Props) {
             {texts.kinds[job.kind]} {job.agent && <Foreign text={job.agent} />}
           </Link>
           <p className="muted">
-            <Foreign text={job.error ?? job.reason ?? ""} className={styles.short} />
+            <Foreign
+              text={job.error ?? (job.reason ? reasonInWords(job.reason, job.kind) : "")}
+              className={styles.short}
+            />
           </p>
           <Time at={job.finishedAt} />
         </li>

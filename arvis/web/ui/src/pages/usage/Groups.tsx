@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { Foreign, Money } from "../../parts/show";
 import { Empty } from "../../parts/states";
 import { Table } from "../../parts/table";
-import { count, duration } from "../../words/format";
+import { count, duration, money } from "../../words/format";
 import { texts } from "./texts";
 import type { Usage } from "./UsagePage";
 
@@ -30,7 +30,7 @@ export function Groups({ usage }: { usage: Usage }) {
           width: "minmax(120px, 2fr)",
           show: (group) => <Foreign text={group.name || texts.nobody} />,
         },
-        { name: texts.cost, width: "90px", show: (group) => <Money usd={group.costUsd} /> },
+        { name: texts.cost, width: "90px", show: (group) => <Cost of={group} /> },
         number(texts.calls, (group) => group.calls),
         number(texts.input, (group) => group.inputTokens),
         number(texts.output, (group) => group.outputTokens),
@@ -49,4 +49,11 @@ export function Groups({ usage }: { usage: Usage }) {
       empty={<Empty title={texts.empty}>{texts.emptyWhy}</Empty>}
     />
   );
+}
+
+/** What calls cost. Calls of models without a price are not free: their sum is not known. */
+export function Cost({ of }: { of: Pick<Group, "costUsd" | "calls" | "unpriced"> }) {
+  if (of.unpriced === 0) return <Money usd={of.costUsd} />;
+  const known = of.unpriced < of.calls ? texts.atLeast(money(of.costUsd)) : texts.unpriced;
+  return <span title={texts.unpricedWhy(count(of.unpriced))}>{known}</span>;
 }

@@ -1,11 +1,11 @@
-import { lazy, Suspense, useMemo } from "react";
+import { lazy, type ReactNode, Suspense, useMemo } from "react";
 import { useApi } from "../../api/hooks";
 import type { Answer, Query } from "../../api/types";
 import { Choice } from "../../parts/field";
 import { Chips, Page, Section, useFilter } from "../../parts/page";
 import { Empty, Loaded, Skeleton } from "../../parts/states";
 import { count, money } from "../../words/format";
-import { Groups } from "./Groups";
+import { Cost, Groups } from "./Groups";
 import { texts } from "./texts";
 import styles from "./usage.module.css";
 
@@ -82,8 +82,8 @@ export default function UsagePage() {
 }
 
 function Sums({ total }: { total: Usage["total"] }) {
-  const sums: [string, string][] = [
-    [texts.cost, money(total.costUsd)],
+  const sums: [string, ReactNode][] = [
+    [texts.cost, <Cost key="cost" of={total} />],
     [texts.calls, count(total.calls)],
     [texts.input, count(total.inputTokens)],
     [texts.output, count(total.outputTokens)],

@@ -22,6 +22,10 @@ export const texts = words({
       day: "Day",
     },
     cost: "Cost",
+    unpriced: "No price",
+    atLeast: (sum: string) => `at least ${sum}`,
+    unpricedWhy: (calls: string) =>
+      `No price is known for ${calls} of these calls. Set one under prices in config.yaml.`,
     calls: "Calls",
     tokens: "Tokens",
     input: "Input tokens",

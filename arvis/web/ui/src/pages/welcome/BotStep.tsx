@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { useApi } from "../../api/hooks";
 import { Foreign } from "../../parts/show";
@@ -21,7 +21,7 @@ export function BotStep({ onDone, onSkip }: StepProps) {
   const [started, setStarted] = useState<Bot | null>(null);
   if (started) {
     const now = bots.data?.items.find((one) => one.platform === started.platform && one.name === started.name);
-    return <Started bot={now ?? started} />;
+    return <Started bot={now ?? started} onRunning={() => onDone(texts.bot.started)} />;
   }
   return (
     <Loaded of={platforms}>
@@ -43,10 +43,7 @@ export function BotStep({ onDone, onSkip }: StepProps) {
                 platform={chosen}
                 taken={taken}
                 agent={agent ?? undefined}
-                onStarted={(bot) => {
-                  setStarted(bot);
-                  onDone(texts.bot.started);
-                }}
+                onStarted={setStarted}
               />
             )}
             <div>
@@ -59,7 +56,14 @@ export function BotStep({ onDone, onSkip }: StepProps) {
   );
 }
 
-function Started({ bot }: { bot: Bot }) {
+/** The step is done once the platform has let the bot in; trouble stays on the screen. */
+function Started({ bot, onRunning }: { bot: Bot; onRunning: () => void }) {
+  const running = bot.state === "running";
+  const latest = useRef(onRunning);
+  latest.current = onRunning;
+  useEffect(() => {
+    if (running) latest.current();
+  }, [running]);
   return (
     <div role="status">
       <BotState bot={bot} />
