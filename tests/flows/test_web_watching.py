@@ -118,6 +118,7 @@ async def test_the_counters_come_at_once_and_when_they_change(site: Site) -> Non
         quiet = await socket.until("counts")
         assert quiet == {
             "type": "counts", "running": 0, "pending": 0, "undelivered": 0, "waiting": 0, "failed": 0, "costTodayUsd": 0,
+            "budgetTodayUsd": None,
         }  # fmt: skip
         await site.store.write(lambda tx: tx.jobs.add(NewJob(JobKind.ADVANCE, 5), site.clock.now()))
         site.bus.publish(Changed("jobs"))
