@@ -14,8 +14,8 @@ from psycopg.rows import dict_row
 
 from arvis.process.clock import SystemClock
 from arvis.store.opening import Database, bring_up_to_date
-from arvis.store.postgres import PostgresSession
-from arvis.store.session import IdMaker, PostgresDialect, Session, SqliteDialect, load_queries
+from arvis.store.postgres_session import PostgresSession, Queries
+from arvis.store.session import IdMaker, Session, SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession, connect
 from bench.controls import PostgresCommits, RawCommits, SqliteCommits
 from tests.parts import find
@@ -84,8 +84,8 @@ class Postgres:
     def plain(self, database: Database, new_id: IdMaker) -> Iterator[tuple[Session, Callable[[], None]]]:
         assert database.url is not None
         with psycopg.connect(database.url, row_factory=dict_row) as connection:
-            queries = load_queries(PostgresDialect())
-            yield PostgresSession(connection=connection, queries=queries, new_id=new_id), connection.commit
+            session = PostgresSession(connection=connection, queries=Queries(), new_id=new_id, name=new_id())
+            yield session, connection.commit
 
 
 @contextmanager

@@ -39,3 +39,10 @@ CREATE TABLE allowances (
 ALTER TABLE messages ADD COLUMN wait_id TEXT;
 CREATE INDEX messages_wait ON messages (wait_id) WHERE wait_id IS NOT NULL;
 CREATE INDEX messages_questions ON messages (platform, connector, channel, id) WHERE wait_id IS NOT NULL;
+-- On PostgreSQL: the number of the last commit of each connection, written with it. A connection that breaks during a commit
+-- leaves open whether it happened; the number answers that. Empty on SQLite. `at` in ms.
+CREATE TABLE commit_marks (
+    id TEXT PRIMARY KEY,
+    number INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

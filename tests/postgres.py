@@ -58,12 +58,12 @@ def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[Postgre
     """
     folder = Path(tempfile.mkdtemp(prefix="arvis-pg-", dir="/tmp"))
     try:
-        identity = _identity(folder)
+        identity = identity_in(folder)
         with (folder / "log").open("w+b") as log:
-            _make_cluster(initdb, folder, identity, log)
-            server = _start(initdb.with_name("postgres"), folder, identity, log, () if durable else NOT_DURABLE)
+            make_cluster(initdb, folder, identity, log)
+            server = start_server(initdb.with_name("postgres"), folder, identity, log, () if durable else NOT_DURABLE)
             try:
-                _await_ready(server, folder)
+                await_ready(server, folder)
                 yield PostgresServer(folder, server.pid)
             finally:
                 server.send_signal(signal.SIGINT)  # "fast": ends sessions, then itself
@@ -72,7 +72,7 @@ def running_postgres(initdb: Path, *, durable: bool = False) -> Iterator[Postgre
         shutil.rmtree(folder)
 
 
-def _identity(folder: Path) -> dict[str, Any]:
+def identity_in(folder: Path) -> dict[str, Any]:
     """Who runs the programs, and where: an unreadable working directory makes them fail."""
     if os.geteuid() != 0:
         return {"cwd": folder}
@@ -81,12 +81,12 @@ def _identity(folder: Path) -> dict[str, Any]:
     return {"cwd": folder, "user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _make_cluster(initdb: Path, folder: Path, identity: dict[str, Any], log: Any) -> None:
+def make_cluster(initdb: Path, folder: Path, identity: dict[str, Any], log: Any) -> None:
     options = ["-U", "arvis", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"]
     subprocess.run([initdb, "-D", folder / "data", *options], stdout=log, stderr=log, check=True, **identity)
 
 
-def _start(
+def start_server(
     program: Path, folder: Path, identity: dict[str, Any], log: Any, settings: Sequence[str]
 ) -> subprocess.Popen[bytes]:
     options = [text for setting in ("listen_addresses=", *settings) for text in ("-c", setting)]
@@ -94,7 +94,7 @@ def _start(
     return subprocess.Popen[bytes](command, stdout=log, stderr=log, **identity)
 
 
-def _await_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
+def await_ready(server: subprocess.Popen[bytes], folder: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while True:
         try:

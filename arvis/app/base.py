@@ -14,6 +14,7 @@ import structlog
 from arvis.agents import roster
 from arvis.agents.conductor import ensure_conductor
 from arvis.app.database import database_of
+from arvis.app.reaching import Reaching
 from arvis.bridge import Bridge
 from arvis.bus import EventBus
 from arvis.config import Config
@@ -70,12 +71,19 @@ async def watch_disk(config: Config, folder: DataFolder, clock: SystemClock) -> 
 
 @asynccontextmanager
 async def open_base(
-    config: Config, folder: DataFolder, disk: DiskWatch, clock: SystemClock, *, new_id: IdMaker, box: SecretBox
+    config: Config,
+    folder: DataFolder,
+    disk: DiskWatch,
+    clock: SystemClock,
+    *,
+    new_id: IdMaker,
+    box: SecretBox,
+    reaching: Reaching,
 ) -> AsyncIterator[Base]:
     database = database_of(config)
     if (finding := await asyncio.to_thread(make_sound, database, clock.now())) is not None:
         getattr(log, finding.level)(finding.event, what=finding.what, report=finding.report and str(finding.report))
-    applied = await asyncio.to_thread(bring_up_to_date, database, clock.now())
+    applied = await reaching.until_done(lambda: asyncio.to_thread(bring_up_to_date, database, clock.now()))
     bus = EventBus()
     emergency = Emergency(make_room=disk.make_room, lost=_end_at_once)
     async with (
@@ -84,11 +92,11 @@ async def open_base(
     ):
         if applied:
             log.info("migrated", migrations=applied)
-        await store.write(_seed_agents, config, clock.now())
+        await reaching.until_done(partial(store.write, _seed_agents, config, clock.now()))
         settings = SettingsDesk(given=config, store=store, bus=bus, clock=clock, environ=lambda: os.environ)
-        config = await settings.begin()
+        config = await reaching.until_done(settings.begin)
         accounts = AccountBook(configured=config.accounts, store=store, secrets=box)
-        await accounts.learn()
+        await reaching.until_done(accounts.learn)
         bridge = None if relay is None else Bridge(bus=bus, relay=relay, topics=_topics(config))
         with nullcontext() if bridge is None else bridge.passing_on():
             backups = BackupKeeper(database=database_of(config), every=config.backup.every, clock=clock)

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import Any
 
 import structlog
@@ -16,6 +16,7 @@ from arvis.app.base import Base, open_base, watch_disk
 from arvis.app.bots import open_bots
 from arvis.app.parts import new_token
 from arvis.app.providers import open_shelf
+from arvis.app.reaching import Reaching, Stopped
 from arvis.app.roles import Outside, start_roles
 from arvis.app.speech import open_speech
 from arvis.app.tools import open_tools
@@ -42,6 +43,7 @@ async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock 
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
     async with AsyncExitStack() as stack:
+        stack.enter_context(suppress(Stopped))
         folder = stack.enter_context(hold_data_folder(config.data_dir, new_id=new_id, new_key=new_token))
         redact = Redactor({*config.secrets(), folder.api_key})
         keep_logs = stack.enter_context(
@@ -49,7 +51,10 @@ async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock 
         )
         disk = await stack.enter_async_context(watch_disk(config, folder, clock))
         box = SealedBox(file=secrets_key_file(folder.path), given=_given_key(config), tell=redact.learn)
-        base = await stack.enter_async_context(open_base(config, folder, disk, clock, new_id=new_id, box=box))
+        reaching = Reaching(config=config, say=say, stopping=stopping)
+        base = await stack.enter_async_context(
+            open_base(config, folder, disk, clock, new_id=new_id, box=box, reaching=reaching)
+        )
         config = base.config
         keep_logs(config.retention.logs_days)
         # What turns need to end is opened before the roles, and so is closed after their drain.

@@ -40,7 +40,7 @@ from arvis.process.chance import RandomBits
 from arvis.process.passwords import Argon2Passwords
 from arvis.process.programs import GuardedPrograms
 from arvis.process.roles import RoleState, Supervisor
-from arvis.queue.patience import PatientStore
+from arvis.queue.patience import PatientStore, until_done
 from arvis.routing import Router
 from arvis.runner import Runner
 from arvis.runner.desk import AccountDesk
@@ -67,9 +67,10 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         sees=lambda provider, model: sees(provider, model, config.vision),
         first_byte=config.model.first_byte_seconds,
     )
-    purse = Purse(store=base.store, limits=partial(_spending_limits, base), clock=base.clock)
+    patient = PatientStore(store=base.store, clock=base.clock)
+    purse = Purse(store=patient, limits=partial(_spending_limits, base), clock=base.clock)
     graphs = GraphParts(
-        store=base.store,
+        store=patient,
         runner=runner,
         purse=purse,
         tools=tools.rules,
@@ -84,7 +85,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         plugins=tools.plugins,
     )
     engine = Engine(
-        store=PatientStore(store=base.store, clock=base.clock),
+        store=patient,
         graphs=build_graphs(graphs),
         clock=base.clock,
         bus=base.bus,
@@ -92,7 +93,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         drawn=drawn_graphs(graphs).find,
     )
     return MessageFlow(
-        store=base.store,
+        store=patient,
         engine=engine,
         bus=base.bus,
         clock=base.clock,
@@ -144,7 +145,7 @@ def build_inbox(base: Base, tools: Toolbox) -> Door:
 
 
 async def _current_skills(base: Base) -> Collection[Skill]:
-    return (await base.skills.current()).active
+    return (await until_done(base.clock, base.skills.current)).active
 
 
 def build_web(

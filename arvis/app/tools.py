@@ -20,6 +20,7 @@ from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
 from arvis.process.sandbox import Bubblewrap
+from arvis.queue.patience import PatientStore
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
 
@@ -66,7 +67,9 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
             approval_ms=config.approvals.deadline,
             on_expiry=config.approvals.on_expiry,
         )
-        plugins = InstalledPlugins(services=PluginServices(base.store, base.clock, services.get))
+        plugins = InstalledPlugins(
+            services=PluginServices(PatientStore(store=base.store, clock=base.clock), base.clock, services.get)
+        )
 
         async def named() -> Sequence[str]:
             return await base.store.read(_plugins_of_agents)
@@ -95,17 +98,19 @@ class _Services:
             base, settings = self._base, self._base.config.tools
             net = await asyncio.to_thread(importlib.import_module, "arvis.net.fetcher")
             fetcher = await self._stack.enter_async_context(net.open_fetcher(allow=settings.allow_hosts))
+            # A call that runs waits for a database that is away; as an error of the tool it would reach the model.
+            patient = PatientStore(store=base.store, clock=base.clock)
             self._made = ToolServices(
-                store=base.store,
+                store=patient,
                 clock=base.clock,
                 fetcher=fetcher,
                 http=self._shelf.http,
                 sandbox=Bubblewrap(hidden=[base.folder.path]),
                 secrets=base.secrets,
                 search_url=settings.search_url,
-                workflows=WorkflowDesk(store=base.store, bus=base.bus, clock=base.clock),
+                workflows=WorkflowDesk(store=patient, bus=base.bus, clock=base.clock),
                 reminders=ReminderDesk(
-                    store=base.store, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
+                    store=patient, bus=base.bus, clock=base.clock, rules=schedule_rules(base.config)
                 ),
             )
         return self._made

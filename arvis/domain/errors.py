@@ -20,6 +20,7 @@ ArvisError
 │   ├── BackupDamaged       a backup holds something else than it says, or nothing that can be restored
 │   ├── StoreLost           nobody knows what the database holds: the daemon must end
 │   └── Unavailable         nothing was written, and the same may be tried again (503)
+│       ├── DatabaseAway    the database cannot be reached, or is locked by another program
 │       ├── DiskFull        nothing can be written
 │       └── DiskLow         little room is left: work goes on, new work is refused
 ├── ExecutionError          a graph broke its own rules (unknown node, too many steps)
@@ -132,6 +133,10 @@ class StoreLost(StoreError):
 
 class Unavailable(StoreError):
     code = "unavailable"
+
+
+class DatabaseAway(Unavailable):
+    """The outage is the database's: it counts as a failure of no job, and running work waits for its end."""
 
 
 class DiskFull(Unavailable):

@@ -57,9 +57,9 @@ class JobStore(Protocol):
         """End or postpone a claimed job; False when the lease was lost, and then nothing was changed."""
         ...
 
-    def rescue(self, node: str, boot: str, now: int) -> list[Job]:
-        """Return to the queue what runs under an older boot of this node or an expired lease; adds one to
-        the crashes of each. Whoever renews leases does so before, in the same script: then nothing that is known to
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
+        """Return to the queue what runs under an older boot of this node or, where they are to be judged, an expired
+        lease; adds one to the crashes of each. Whoever renews leases does so before, in the same script: then nothing that is known to
         run is taken, however the clock jumps. A lease that reaches too far, because the clock was put back, is cut
         short."""
         ...

@@ -14,10 +14,13 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Self
 
+from arvis.domain.errors import DatabaseAway
 from arvis.ports.clock import Clock
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
+#: While the database is away: a role is needed again as soon as it is back.
+_OUTAGE_DELAY = 2.0
 
 
 class RoleState(StrEnum):
@@ -114,7 +117,8 @@ class _Running:
                 self._logger.error("the role %s failed while it was stopped", self._role.name, exc_info=failure)
                 return
             self._note(RoleState.DOWN, error=type(failure).__name__)
-            if self._role.required and not self.first_start.done():
+            first = self._role.required and not self.first_start.done()
+            if first and not isinstance(failure, DatabaseAway):
                 self.first_start.set_exception(failure)
                 return
             await self._pause(failure)
@@ -147,12 +151,18 @@ class _Running:
             self.first_start.set_result(None)
 
     async def _pause(self, failure: Exception) -> None:
-        """1, 2, 4 … 60 seconds; a role that was up for a minute begins again at 1."""
+        """1, 2, 4 … 60 seconds, 2 at most for an outage of the database; a role that was up for a minute begins
+        again at 1."""
         if self._up_at is not None and self._clock.monotonic() - self._up_at >= _LONGEST_DELAY:
             self._delay = _FIRST_DELAY
-        text = "the role %s died and starts again in %d seconds"
-        self._logger.error(text, self._role.name, self._delay, exc_info=failure)
         delay, self._delay = self._delay, min(self._delay * 2, _LONGEST_DELAY)
+        if isinstance(failure, DatabaseAway):  # an outage, which has no stack worth reading
+            delay = self._delay = min(delay, _OUTAGE_DELAY)
+            text = "the role %s lost the database and starts again in %d seconds: %s"
+            self._logger.warning(text, self._role.name, delay, failure.why)
+        else:
+            text = "the role %s died and starts again in %d seconds"
+            self._logger.error(text, self._role.name, delay, exc_info=failure)
         await self._clock.sleep(delay)
 
     def _note(self, state: RoleState, *, error: str | None = None, restarts: int | None = None) -> None:

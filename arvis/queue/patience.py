@@ -4,10 +4,10 @@ of failing. Repeating the work later would ask the model again and might tell pe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from arvis.domain.errors import Unavailable
+from arvis.domain.errors import DatabaseAway, DiskFull
 from arvis.ports.clock import Clock
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Store, Transaction
@@ -18,9 +18,12 @@ R = TypeVar("R")
 #: Between two tries, in seconds.
 PAUSE_SECONDS = 1.0
 
+#: What passes. Other kinds of `Unavailable` are answers of a script, which the same script would give again.
+_PASSING = (DatabaseAway, DiskFull)
+
 
 class PatientStore:
-    """A `Store` whose writes are tried until they succeed, fail for good, or nobody waits for them any more."""
+    """A `Store` whose calls are tried until they succeed, fail for good, or are cancelled."""
 
     def __init__(self, *, store: Store, clock: Clock) -> None:
         self._store = store
@@ -31,14 +34,10 @@ class PatientStore:
         return self._store.shared
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        while True:
-            try:
-                return await self._store.write(script, *args, **kwargs)
-            except Unavailable:  # whoever refuses new work tells of it
-                await self._clock.sleep(PAUSE_SECONDS)
+        return await self._until_done(lambda: self._store.write(script, *args, **kwargs))
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self._store.read(script, *args, **kwargs)
+        return await self._until_done(lambda: self._store.read(script, *args, **kwargs))
 
     def attend(self, claimer: Claimer | None) -> None:
         self._store.attend(claimer)
@@ -47,7 +46,19 @@ class PatientStore:
         return await self._store.wait_for_change(timeout)
 
     async def put_blob(self, data: bytes) -> str:
-        return await self._store.put_blob(data)
+        return await self._until_done(lambda: self._store.put_blob(data))
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        return await self._store.get_blob(sha256)
+        return await self._until_done(lambda: self._store.get_blob(sha256))
+
+    async def _until_done(self, call: Callable[[], Awaitable[R]]) -> R:
+        return await until_done(self._clock, call)
+
+
+async def until_done(clock: Clock, call: Callable[[], Awaitable[R]]) -> R:
+    """Repeat the call while the database is away or its disk is full; whatever refuses new work reports it."""
+    while True:
+        try:
+            return await call()
+        except _PASSING:
+            await clock.sleep(PAUSE_SECONDS)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Protocol
 
 import structlog
 
-from arvis.domain.errors import LeaseLost, StoreError, Unavailable
+from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
 from arvis.domain.jobs import (
     POISON_CRASHES,
     Failed,
@@ -31,6 +31,7 @@ from arvis.domain.jobs import (
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
 from arvis.queue import scripts
+from arvis.queue.contact import RETRY_SECONDS, Contact
 from arvis.queue.patience import PAUSE_SECONDS, PatientStore
 from arvis.queue.policy import POISON_TEXT, RetryPolicy
 from arvis.queue.slots import SlotKeeper
@@ -80,6 +81,7 @@ class Queue:
     ) -> None:
         self._store = store
         self._patient = PatientStore(store=store, clock=clock)
+        self._contact = Contact(clock=clock)
         self._clock = clock
         self._policy = policy
         self._handlers = handlers
@@ -110,8 +112,9 @@ class Queue:
 
     async def start(self) -> None:
         """Take back what an earlier boot left running, then claim."""
-        with _tried_again("rescue"):  # by the sweep
-            rescued = await self._store.write(scripts.rescue, self._node, self._boot, self._clock.now())
+        with self._tried_again("rescue"):  # by the sweep
+            now, judge = self._clock.now(), self._judges_leases()
+            rescued = await self._store.write(scripts.rescue, self._node, self._boot, now, judge=judge)
             if rescued:
                 log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
@@ -136,7 +139,9 @@ class Queue:
         left = self._slots.running()
         await _end(self._tasks.values())
         await _end(self._duties)
-        await quiet.wait()  # what the last claims brought is among the unfinished now
+        with suppress(TimeoutError):  # the outcome of a claim stays unknown while the database is away
+            async with asyncio.timeout(HAND_BACK_SECONDS):
+                await quiet.wait()  # what the last claims brought is among the unfinished now
         self._store.attend(None)
         await self._hand_back([*left, *self._unfinished.values()])
 
@@ -220,11 +225,12 @@ class Queue:
 
     async def _tick(self) -> None:
         """Wake heads whose time has come, answer expired questions, claim, and set the timer anew."""
-        try:
+        looked, due = False, None
+        with self._tried_again("look"):
             due = await self._store.write(scripts.wake, self._expire, self._clock.now())
-        except StoreError as error:
-            _say_again("look", error)
-            due = self._clock.now() + int(LOOK_SECONDS * 1000)
+            looked = True
+        if not looked:
+            due = self._clock.now() + int((RETRY_SECONDS if self._contact.away else LOOK_SECONDS) * 1000)
         if due is not None:
             self._set_timer(due)
 
@@ -244,8 +250,8 @@ class Queue:
 
     async def _sweep(self) -> None:
         while True:
-            await self._clock.sleep(min(SWEEP_SECONDS, self._lease_ms / 3000))
-            with _tried_again("sweep"):
+            await self._clock.sleep(RETRY_SECONDS if self._contact.away else min(SWEEP_SECONDS, self._lease_ms / 3000))
+            with self._tried_again("sweep"):
                 await self._renew()
 
     async def _renew(self) -> None:
@@ -253,7 +259,13 @@ class Queue:
         here. Stop the tasks of jobs that were taken away."""
         asked, now = self._slots.running(), self._clock.now()
         held, rescued = await self._store.write(
-            scripts.renew, [job.id for job in asked], self._node, self._boot, now=now, lease_until=now + self._lease_ms
+            scripts.renew,
+            [job.id for job in asked],
+            self._node,
+            self._boot,
+            now=now,
+            lease_until=now + self._lease_ms,
+            judge=self._judges_leases(),
         )
         for job in asked:
             if job.id not in held and self._slots.counts(job):
@@ -264,12 +276,27 @@ class Queue:
     async def _listen(self) -> None:
         """Other processes add work too: their notice, or a look every few seconds against a lost one."""
         while True:
-            try:
+            with self._tried_again("listen"):
                 await self._store.wait_for_change(LOOK_SECONDS)
-            except StoreError as error:
-                _say_again("listen", error)
-                await self._clock.sleep(LOOK_SECONDS)
+            if self._contact.away:
+                await self._clock.sleep(RETRY_SECONDS)
             await self._tick()
+
+    def _judges_leases(self) -> bool:
+        """Alone on a database, no other process can be about to renew its leases."""
+        return not self._store.shared or self._contact.judges_leases()
+
+    @contextmanager
+    def _tried_again(self, duty: str) -> Iterator[None]:
+        """A database that cannot be used now is asked again soon: every duty is a loop."""
+        try:
+            yield
+        except DatabaseAway as error:
+            self._contact.lost(error)
+        except StoreError as error:
+            log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
+        else:
+            self._contact.found()
 
     def _on_loop(self, call: Callable[..., None], *args: object) -> None:
         if not self._loop.is_closed():
@@ -303,19 +330,6 @@ async def _end(tasks: Collection[asyncio.Task[None]]) -> None:
     for task in ending:
         task.cancel()
     await asyncio.gather(*ending, return_exceptions=True)
-
-
-@contextmanager
-def _tried_again(duty: str) -> Iterator[None]:
-    """A database that cannot be used now is asked again soon: every duty is a loop."""
-    try:
-        yield
-    except StoreError as error:
-        _say_again(duty, error)
-
-
-def _say_again(duty: str, error: StoreError) -> None:
-    log.warning("duty_failed", duty=duty, error=error.what, why=error.why)
 
 
 def _cancelled_by_us() -> bool:

@@ -11,8 +11,9 @@ from arvis.ports.store import Transaction
 Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
 
 
-def rescue(tx: Transaction, node: str, boot: str, now: int) -> list[Job]:
-    rescued = tx.jobs.rescue(node, boot, now)
+def rescue(tx: Transaction, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
+    """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them."""
+    rescued = tx.jobs.rescue(node, boot, now, judge=judge)
     for job in rescued:
         if job.message_id is not None:
             tx.timeline.note([job.message_id], "recovered", {"job": job.id, "crashes": job.crashes}, now)
@@ -28,11 +29,11 @@ def wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) 
 
 
 def renew(
-    tx: Transaction, job_ids: Sequence[str], node: str, boot: str, *, now: int, lease_until: int
+    tx: Transaction, job_ids: Sequence[str], node: str, boot: str, *, now: int, lease_until: int, judge: bool = True
 ) -> tuple[set[str], list[Job]]:
     """First the leases, then the rescue: the ids that are still held, and the jobs that nobody renewed."""
     held = tx.jobs.extend(job_ids, boot, lease_until)
-    return held, rescue(tx, node, boot, now)
+    return held, rescue(tx, node, boot, now, judge=judge)
 
 
 def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: Postponed | None, now: int) -> None:

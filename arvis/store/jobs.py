@@ -160,9 +160,12 @@ class SqlJobs:
             case HandedBack():
                 return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
 
-    def rescue(self, node: str, boot: str, now: int) -> list[Job]:
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
         self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
-        rows = self._session.rows("rescue_jobs", node=node, boot=boot, now=now, called=CALLED)
+        expired_before = now if judge else 0
+        rows = self._session.rows(
+            "rescue_jobs", node=node, boot=boot, now=now, expired_before=expired_before, called=CALLED
+        )
         rescued = [job_of(row) for row in rows]
         for job in rescued:
             self._announce(job.run_at, now)

@@ -1,7 +1,8 @@
 """The store on PostgreSQL, for when one machine is outgrown: the same scripts, the same SQL, real concurrency.
 
 Each script is a transaction of its own at READ COMMITTED; the server groups the commits. A deadlock or a lost race
-for a unique key runs the script again.
+for a unique key runs the script again, and so does a connection that broke before its commit. Where it broke during
+the commit, the store asks for the outcome as soon as the server is back (`postgres_session`).
 """
 
 from __future__ import annotations
@@ -9,23 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import Enum
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import psycopg
-from psycopg.rows import DictRow, dict_row
 
-from arvis.domain.errors import StoreError, Unavailable
+from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.ports.job_store import Claimer
 from arvis.ports.store import Transaction
-from arvis.store.scripts import claim_and_commit, run_script, store_closed
-from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, load_queries
+from arvis.store.postgres_errors import AGAIN, failure, must_reconnect, unreachable, with_options
+from arvis.store.postgres_session import Mark, PostgresSession, Queries, connect
+from arvis.store.scripts import Claim, CommitUnknown, claim_and_commit, run_script, store_closed
+from arvis.store.session import IdMaker
 from arvis.store.transaction import SqlTransaction
 
 P = ParamSpec("P")
@@ -35,42 +38,25 @@ A = ParamSpec("A")
 
 CONNECTIONS = 8
 ATTEMPTS = 20
+#: Connections that may break under one script before it is given up for now.
+BREAKS = 3
 CHANNEL = "arvis_queue"
 #: One notification for all that commits within this time (seconds): one inside each commit serialises them.
 BURST = 0.02
+#: After a failed connection nobody else dials for so long (seconds): everybody would wait for the same answer.
+DIAL_PAUSE = 0.25
+#: Between two questions for the outcome of a commit (seconds).
+ASK_PAUSE = 0.25
 
-AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.UniqueViolation)
 
+@dataclass(frozen=True, slots=True)
+class _Written(Generic[R]):
+    """The result of a script, and whether there is something to do for other processes. `settled`, if any, says later
+    whether the commit happened."""
 
-class PostgresSession:
-    """The session of one connection."""
-
-    locks_rows = True
-
-    def __init__(self, *, connection: psycopg.Connection[DictRow], queries: Mapping[str, str], new_id: IdMaker) -> None:
-        self.connection = connection
-        self._queries = queries
-        self.new_id = new_id
-        self.notices = Notices()
-        self.committing = False
-
-    def rows(self, query: str, **parameters: Any) -> Sequence[Row]:
-        return self._run(query, parameters).fetchall()
-
-    def one(self, query: str, **parameters: Any) -> Row | None:
-        return self._run(query, parameters).fetchone()
-
-    def execute(self, query: str, **parameters: Any) -> int:
-        return self._run(query, parameters).rowcount
-
-    def commit(self) -> None:
-        """From here on nobody knows whether the transaction happened, until the server says so."""
-        self.committing = True
-        self.connection.commit()
-
-    def _run(self, query: str, parameters: Mapping[str, Any]) -> psycopg.Cursor[DictRow]:
-        values = {name: value.value if isinstance(value, Enum) else value for name, value in parameters.items()}
-        return self.connection.execute(self._queries[query].encode(), values)
+    result: R
+    left: bool
+    settled: Future[bool] | None = None
 
 
 class PostgresStore:
@@ -80,13 +66,15 @@ class PostgresStore:
     shared = True
 
     def __init__(self, *, url: str, name: str, new_id: IdMaker) -> None:
-        self._url = url
+        self._url = with_options(url)
         self._name = name
         self._new_id = new_id
-        self._queries = load_queries(PostgresDialect())
+        self._queries = Queries()
         self._threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="arvis-postgres")
         self._local = threading.local()
         self._sessions: list[PostgresSession] = []
+        self._numbers = itertools.count(1)
+        self._undialled: tuple[float, psycopg.Error] | None = None
         self._claimer: Claimer | None = None
         self._listener: psycopg.AsyncConnection[Any] | None = None
         self._announcing = False
@@ -103,17 +91,20 @@ class PostgresStore:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._notify)
         await asyncio.to_thread(self._threads.shutdown)
         for session in self._sessions:
-            session.connection.close()
+            session.close()
         if self._listener is not None:
             await self._listener.close()
 
     async def write(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-        result, left = await self._in_thread(self._write, lambda tx: script(tx, *args, **kwargs))
-        if left and not self._announcing:
+        loop = asyncio.get_running_loop()
+        while True:
+            written = await self._in_thread(self._write, lambda tx: script(tx, *args, **kwargs), loop)
+            if written.settled is None or await asyncio.shield(asyncio.wrap_future(written.settled)):
+                break
+        if written.left and not self._announcing:
             self._announcing = True
-            loop = asyncio.get_running_loop()
             loop.call_later(BURST, self._announce, loop)
-        return result
+        return written.result
 
     async def read(self, script: Callable[Concatenate[Transaction, P], R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self._in_thread(self._read, lambda tx: script(tx, *args, **kwargs))
@@ -130,16 +121,17 @@ class PostgresStore:
                 if notice.payload != self._name:
                     return True
         except psycopg.Error as error:
-            raise _unreachable(error) from error
+            raise unreachable(error) from error
         return False
 
     async def put_blob(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()
-        await self._in_thread(self._put_blob, name, data)
+        await self._in_thread(self._alone, lambda session: session.execute("put_blob", sha256=name, data=data))
         return name
 
     async def get_blob(self, sha256: str) -> bytes | None:
-        return await self._in_thread(self._get_blob, sha256)
+        row = await self._in_thread(self._alone, lambda session: session.one("get_blob", sha256=sha256))
+        return None if row is None else bytes(row["data"])
 
     async def _in_thread(self, work: Callable[A, T], *args: A.args, **kwargs: A.kwargs) -> T:
         if self._closed:
@@ -148,91 +140,116 @@ class PostgresStore:
 
     # -- in the threads ------------------------------------------------------------------------------------
 
-    def _write(self, script: Callable[[Transaction], R]) -> tuple[R, bool]:
-        """What the script returned, and whether there is something to do for other processes."""
+    def _write(self, script: Callable[[Transaction], R], loop: asyncio.AbstractEventLoop) -> _Written[R]:
         for attempt in range(ATTEMPTS):
-            session = self._session()
             try:
-                return self._attempt(session, script)
+                return self._unbroken(partial(self._attempt, script, loop))
             except AGAIN as error:
-                self._leave(session)
                 if attempt == ATTEMPTS - 1:
-                    raise _refused(error) from error
+                    raise failure(error) from error
                 time.sleep(random.uniform(0, 0.005 * (attempt + 1)))  # noqa: S311 spreads rivals, keeps no secret
-            except psycopg.OperationalError as error:
-                self._leave(session)
-                # The server went away before the commit was sent: nothing was done, a new connection may do it.
-                if session.committing or not session.connection.closed:
-                    raise _refused(error) from error
-            except psycopg.Error as error:
-                self._leave(session)
-                raise _refused(error) from error
-            except BaseException:
-                self._leave(session)
-                raise
-        raise StoreError("PostgreSQL keeps closing its connections", fix="look into the server's log")
+        raise AssertionError("the last attempt returns or raises")
 
-    def _attempt(self, session: PostgresSession, script: Callable[[Transaction], R]) -> tuple[R, bool]:
-        session.committing = False
+    def _attempt(
+        self, script: Callable[[Transaction], R], loop: asyncio.AbstractEventLoop, session: PostgresSession
+    ) -> _Written[R]:
         notices = session.notices
         notices.clear()
+        session.begin()
         transaction = SqlTransaction(session)
         result = run_script(script, transaction)
-        claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
-        return result, notices.heads > len(claimed)
+        try:
+            claimed = claim_and_commit(self._claimer, notices, transaction.jobs, session.commit)
+        except CommitUnknown as unknown:
+            # From the thread: whoever waits for the script may have been cancelled, and the claim is settled all the same.
+            settled = asyncio.run_coroutine_threadsafe(self._settle(session.mark, unknown.claim), loop)
+            taken = len(unknown.claim.jobs) if unknown.claim else 0
+            return _Written(result, notices.heads > taken, settled)
+        return _Written(result, notices.heads > len(claimed))
 
     def _read(self, script: Callable[[Transaction], R]) -> R:
-        session = self._session()
-        try:
-            session.connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        def attempt(session: PostgresSession) -> R:
+            session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
             return run_script(script, SqlTransaction(session))
-        except psycopg.Error as error:
-            raise _refused(error) from error
-        finally:
-            self._leave(session)
 
-    def _put_blob(self, name: str, data: bytes) -> None:
-        session = self._session()
         try:
-            session.execute("put_blob", sha256=name, data=data)
-            session.commit()
-        except psycopg.Error as error:
-            raise _refused(error) from error
-        finally:
-            self._leave(session)
+            return self._unbroken(attempt)
+        except AGAIN as error:
+            raise failure(error) from error
 
-    def _get_blob(self, name: str) -> bytes | None:
-        session = self._session()
-        try:
-            row = session.one("get_blob", sha256=name)
-            session.commit()
-            return None if row is None else bytes(row["data"])
-        except psycopg.Error as error:
-            raise _refused(error) from error
-        finally:
-            self._leave(session)
+    def _alone(self, work: Callable[[PostgresSession], T]) -> T:
+        """One statement that is its own transaction and may be repeated."""
+        return self._unbroken(work)
+
+    def _unbroken(self, work: Callable[[PostgresSession], T]) -> T:
+        """Do the work on this thread's connection, and again on a new one when that broke: nothing was committed. Raises
+        what a rival caused (`AGAIN`) as it is."""
+        breaks = 0
+        while True:
+            session = self._session()
+            try:
+                return work(session)
+            except AGAIN:
+                raise
+            except psycopg.Error as error:
+                breaks += 1
+                if not session.connection.closed or breaks > BREAKS:
+                    if must_reconnect(error):
+                        session.close()
+                    raise failure(error) from error
+            finally:
+                self._leave(session)
 
     def _session(self) -> PostgresSession:
-        """This thread's connection, made anew when the last one broke."""
+        """This thread's connection, a new one when the last one broke."""
         session: PostgresSession | None = getattr(self._local, "session", None)
         if session is None or session.connection.closed:
-            try:
-                connection = psycopg.connect(self._url, row_factory=dict_row)
-            except psycopg.Error as error:
-                raise _unreachable(error) from error
-            session = PostgresSession(connection=connection, queries=self._queries, new_id=self._new_id)
+            session = self._dial()
             self._local.session = session
             self._sessions.append(session)
         return session
 
+    def _dial(self) -> PostgresSession:
+        if self._undialled is not None and time.monotonic() < self._undialled[0]:
+            raise unreachable(self._undialled[1])
+        try:
+            session = connect(self._url, self._queries, self._new_id, self._session_name)
+        except psycopg.Error as error:
+            self._undialled = time.monotonic() + DIAL_PAUSE, error
+            raise unreachable(error) from error
+        self._undialled = None
+        return session
+
+    def _session_name(self) -> str:
+        return f"{self._name}:{next(self._numbers)}"
+
     def _leave(self, session: PostgresSession) -> None:
         """End the transaction; a connection that cannot even roll back is closed."""
-        try:
-            session.connection.rollback()
-        except psycopg.Error:
-            session.connection.close()
-        if session.connection.closed:
+        if not session.leave() and session in self._sessions:
             self._sessions.remove(session)
+
+    # -- commits whose outcome is unknown --------------------------------------------------------------------
+
+    async def _settle(self, mark: Mark, claim: Claim | None) -> bool:
+        """Ask until the server says whether the commit happened, and settle its claim."""
+        committed = False
+        try:
+            while True:
+                try:
+                    committed = await self._in_thread(self._was_committed, mark)
+                except DatabaseAway:
+                    await asyncio.sleep(ASK_PAUSE)
+                else:
+                    return committed
+        finally:
+            if claim is not None:
+                claim.settle(committed=committed)
+
+    def _was_committed(self, mark: Mark) -> bool:
+        try:
+            return self._unbroken(lambda session: session.was_committed(mark))
+        except AGAIN as error:
+            raise unreachable(error) from error
 
     # -- notifications -------------------------------------------------------------------------------------
 
@@ -246,12 +263,3 @@ class PostgresStore:
         with contextlib.suppress(psycopg.Error, StoreError):
             session = self._session()
             session.connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, self._name))
-            session.connection.commit()
-
-
-def _unreachable(error: psycopg.Error) -> Unavailable:
-    return Unavailable("PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration")
-
-
-def _refused(error: psycopg.Error) -> StoreError:
-    return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 
 from arvis.domain.errors import MigrationFailed, StoreError
 from arvis.store.migrations import Migration
+from arvis.store.postgres_errors import failure, is_away, refuses_for_good, unreachable, with_options
 from arvis.store.session import PostgresDialect, load_queries
 
 THERE_ALREADY = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable, psycopg.errors.DuplicateObject)
@@ -18,7 +19,7 @@ class PostgresTarget:
     """`MigrationTarget` over a connection of its own. `now` in ms."""
 
     def __init__(self, *, url: str, now: int) -> None:
-        self._url = url
+        self._url = with_options(url)
         self._now = now
         self._queries = {name: text.encode() for name, text in load_queries(PostgresDialect()).items()}
 
@@ -30,9 +31,7 @@ class PostgresTarget:
                     connection.execute(self._queries["create_migrations"])
                 rows = connection.execute(self._queries["applied_migrations"]).fetchall()
         except psycopg.Error as error:
-            raise StoreError(
-                "PostgreSQL cannot be reached", why=str(error), fix="check `database` in the configuration"
-            ) from error
+            raise _refused_or_away(error) from error
         return {row["name"]: row["checksum"] for row in rows}
 
     def snapshot(self, before: str) -> None:
@@ -51,8 +50,18 @@ class PostgresTarget:
                 connection.execute(self._queries["add_migration"], note)
                 return True
         except psycopg.Error as error:
+            if is_away(error):
+                raise unreachable(error) from error
             raise MigrationFailed(
                 f"The migration {migration.name} did not run",
                 why=str(error),
                 fix="nothing was changed; report it, or go back to the version that ran before",
             ) from error
+
+
+def _refused_or_away(error: psycopg.Error) -> StoreError:
+    """A server that knows no such user or database refuses at every start: nothing is gained by waiting for it."""
+    if refuses_for_good(str(error)):
+        fix = "check `database` in the configuration, and the users and databases of the server"
+        return StoreError("PostgreSQL refuses the connection", why=str(error).strip(), fix=fix)
+    return failure(error)

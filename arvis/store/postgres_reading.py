@@ -11,19 +11,24 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow, dict_row
 
+from arvis.store.postgres_errors import failure, with_options
 from arvis.store.session import PostgresDialect, Row, load_queries
 from arvis.store.snapshots import Snapshot
 
 CONNECTIONS = 2
+
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+_Connection = psycopg.AsyncConnection[DictRow]
 
 
 class PostgresSnapshots:
     """`Snapshots` of one database; connections are opened when the first page needs them."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._url = with_options(url)
         self._queries = load_queries(PostgresDialect())
-        self._idle: asyncio.LifoQueue[psycopg.AsyncConnection[DictRow] | None] = asyncio.LifoQueue()
+        self._idle: asyncio.LifoQueue[_Connection | None] = asyncio.LifoQueue()
         for _ in range(CONNECTIONS):
             self._idle.put_nowait(None)
 
@@ -31,23 +36,42 @@ class PostgresSnapshots:
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         connection = await self._idle.get()
         try:
-            if connection is None or connection.closed:
-                connection = await psycopg.AsyncConnection.connect(self._url, row_factory=dict_row)
-                await connection.set_read_only(True)
-                await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
+            connection = await self._begin(connection)
             try:
                 yield _PostgresSnapshot(connection, self._queries)
             finally:
-                if not connection.closed:
-                    await connection.rollback()
+                await _leave(connection)
+        except psycopg.Error as error:
+            raise failure(error) from error
         finally:
             self._idle.put_nowait(connection)
+
+    async def _begin(self, connection: _Connection | None) -> _Connection:
+        """A connection in a new snapshot. One that broke while it was idle is replaced: nothing was read from it yet."""
+        if connection is not None and not connection.closed:
+            try:
+                await connection.execute(_BEGIN)
+            except psycopg.Error:
+                await connection.close()
+            else:
+                return connection
+        connection = await psycopg.AsyncConnection.connect(self._url, autocommit=True, row_factory=dict_row)
+        await connection.execute(_BEGIN)
+        return connection
 
     async def close(self) -> None:
         for _ in range(CONNECTIONS):
             connection = await self._idle.get()
             if connection is not None:
                 await connection.close()
+
+
+async def _leave(connection: _Connection) -> None:
+    """A connection that cannot even roll back is closed, and replaced when it is needed."""
+    try:
+        await connection.rollback()
+    except psycopg.Error:
+        await connection.close()
 
 
 class _PostgresSnapshot:

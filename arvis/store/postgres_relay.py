@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import psycopg
 
-from arvis.domain.errors import StoreError
+from arvis.domain.errors import DatabaseAway, StoreError
 from arvis.ports.relay import Topic
+from arvis.store.postgres_errors import with_options
 
 #: PostgreSQL takes payloads of less than 8,000 bytes.
 _PAYLOAD_BYTES = 7_900
@@ -30,7 +31,7 @@ class PostgresRelay:
     """`Relay` over two connections of its own. `name` (the boot id) marks what this process said itself."""
 
     def __init__(self, *, url: str, name: str) -> None:
-        self._url = url
+        self._url = with_options(url)
         self._name = name
         self._waiting: list[_Waiting] = []
         self._sending: asyncio.Task[None] | None = None
@@ -126,4 +127,5 @@ def _channel(topic: Topic) -> str:
 
 
 def _broken(error: psycopg.Error) -> StoreError:
-    return StoreError("Notices between processes do not pass", why=str(error), fix="check the PostgreSQL server")
+    """Whatever it was, the next try has a connection of its own."""
+    return DatabaseAway("Notices between processes do not pass", why=str(error), fix="check the PostgreSQL server")

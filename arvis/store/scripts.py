@@ -40,34 +40,51 @@ def run_script(script: Callable[[Transaction], R], transaction: Transaction) -> 
     return result
 
 
+class Claim:
+    """The claim of jobs that rides in a commit. Whoever made it settles it exactly once."""
+
+    def __init__(self, claimer: Claimer, notices: Notices) -> None:
+        self._claimer = claimer
+        self._ended = tuple(notices.ended)
+        self._due_at = notices.due_at
+        self._reserved = claimer.reserve(self._ended) if notices.want_claim else None
+        self.jobs: Sequence[Job] = ()
+
+    def take(self, jobs: JobStore) -> None:
+        if self._reserved:
+            self.jobs = jobs.claim(self._reserved, *self._claimer.lease())
+
+    def settle(self, *, committed: bool) -> None:
+        """Give the claimed jobs to the queue when they were committed, else the reserved slots back."""
+        if self._reserved is not None:
+            self._claimer.deliver(self._reserved, self._ended, self.jobs if committed else None)
+        if committed and self._due_at is not None:
+            self._claimer.due(self._due_at)
+
+
+class CommitUnknown(Exception):
+    """The connection broke while the commit was under way. `claim` is still to be settled."""
+
+    claim: Claim | None = None
+
+
 def claim_and_commit(
     claimer: Claimer | None, notices: Notices, jobs: JobStore, commit: Callable[[], object]
 ) -> Sequence[Job]:
-    """Commit, and in the same commit claim jobs when heads came to stand or slots came free; the claimed jobs."""
+    """Commit, and in the same commit claim jobs when a head became claimable or a slot became free; the claimed
+    jobs."""
     if claimer is None:
         commit()
         return ()
-    claimed: Sequence[Job] = ()
-    if notices.want_claim:
-        claimed = _claim_in_commit(claimer, tuple(notices.ended), jobs, commit)
-    else:
-        commit()
-    if notices.due_at is not None:
-        claimer.due(notices.due_at)
-    return claimed
-
-
-def _claim_in_commit(
-    claimer: Claimer, ended: Sequence[str], jobs: JobStore, commit: Callable[[], object]
-) -> Sequence[Job]:
-    reserved = claimer.reserve(ended)
-    committed = False
-    claimed: Sequence[Job] = ()
+    claim = Claim(claimer, notices)
     try:
-        if reserved:
-            claimed = jobs.claim(reserved, *claimer.lease())
+        claim.take(jobs)
         commit()
-        committed = True
-    finally:
-        claimer.deliver(reserved, ended, claimed if committed else None)
-    return claimed
+    except CommitUnknown as unknown:
+        unknown.claim = claim
+        raise
+    except BaseException:
+        claim.settle(committed=False)
+        raise
+    claim.settle(committed=True)
+    return claim.jobs

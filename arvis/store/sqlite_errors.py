@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 
-from arvis.domain.errors import DiskFull, StoreError, StoreLost, Unavailable
+from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 
 #: The upper bytes of a code only say where it happened.
 _FAMILY = 0xFF
@@ -44,7 +44,7 @@ def told(error: BaseException) -> BaseException:
         return DiskFull(what, why=why, fix=fix)
     if is_locked(error):
         fix = "end the other program that writes to Arvis's database"
-        return Unavailable("The database is locked", why=str(error), fix=fix)
+        return DatabaseAway("The database is locked", why=str(error), fix=fix)
     if is_fatal(error):
         return _lost(error)
     return StoreError("The database refused a statement", why=str(error), fix="run `arvis doctor`")

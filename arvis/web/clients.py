@@ -21,7 +21,9 @@ _MAX_CHARACTERS = 4_000_000
 
 #: Close codes of the socket.
 GOING_AWAY = 1001
+BROKEN = 1011
 TOO_SLOW = 1013
+TRY_LATER = 1013
 NO_ACCESS = 4001
 
 

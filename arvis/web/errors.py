@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from arvis.domain.errors import (
     ArvisError,
     Conflict,
+    DatabaseAway,
     Forbidden,
     Invalid,
     NotFound,
@@ -72,7 +73,13 @@ INTERNAL = Failure(500, "internal", "Something went wrong inside Arvis.", "Look 
 STOPPING = Failure(503, "stopping", "Arvis is stopping.", "Send it again when it has started again.")
 
 
+#: What the driver says of an outage names servers and folders: that is for the log.
+AWAY = Failure(503, "unavailable", "The database is away.", "Send it again in a moment.", 2)
+
+
 def failure_of(error: ArvisError) -> Failure:
+    if isinstance(error, DatabaseAway):
+        return AWAY
     for kind, status in STATUSES:
         if isinstance(error, kind):
             message = f"{error.what} {error.why}".strip()

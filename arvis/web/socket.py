@@ -18,10 +18,10 @@ from arvis.domain.messages import Delivery
 from arvis.ports.inbox import Inbox
 from arvis.ports.insights import Insights
 from arvis.web.bodies import SMALL, BodyLimit, Fields, parse_fields, unusable
-from arvis.web.clients import GOING_AWAY, NO_ACCESS, Client, Frame, HangUp, Look, frame
+from arvis.web.clients import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, Frame, HangUp, Look, frame
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
-from arvis.web.errors import Failure, attempt
+from arvis.web.errors import AWAY, Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
 from arvis.web.identity import READ, SEND, Identity, Role
@@ -112,6 +112,9 @@ class SocketRoute:
                     if isinstance(found, Greeting):
                         return found
                     await socket.send_text(_error(found).text)
+                    if found.status == AWAY.status:
+                        await socket.close(TRY_LATER, "try again later")
+                        return None
                     if found.status in {401, 403, 429} and found.code != "no_greeting":
                         break
         except TimeoutError:
@@ -132,10 +135,19 @@ class SocketRoute:
         finally:
             self._connector.leave(client)
             self._watching.unwatch(client)
-            client.hang_up(GOING_AWAY, "the connection ended")
+            client.hang_up(*_ending(reader))
             reader.cancel()
             await asyncio.gather(reader, writer, return_exceptions=True)
+            await self._close_after(socket, writer)
             await self._listening.leave(client)
+
+    async def _close_after(self, socket: WebSocket, writer: asyncio.Task[Failure | None]) -> None:
+        """A writer that failed has sent no close frame."""
+        if writer.cancelled() or not isinstance(writer.result(), Failure):
+            return
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, TimeoutError):  # RuntimeError: it is closed
+            async with asyncio.timeout(self._patience.sending):
+                await socket.close(*_ending(writer))
 
     async def _write(self, socket: WebSocket, greeting: Greeting) -> None:
         """Greets, replays, then sends what comes. The client has joined its channel before the first look at the
@@ -253,6 +265,17 @@ class SocketRoute:
 
     async def _auth_again(self, _: Client, __: Fields) -> None:
         raise Invalid("This socket has said who it is.", fix="Open another one.", code="already_authenticated")
+
+
+def _ending(task: asyncio.Task[Failure | None]) -> tuple[int, str]:
+    """The close code and reason for what a side of a connection ended of."""
+    failure = task.result() if task.done() and not task.cancelled() else None
+    match failure:
+        case Failure(status=AWAY.status):
+            return TRY_LATER, "try again later"
+        case Failure():
+            return BROKEN, "internal error"
+    return GOING_AWAY, "the connection ended"
 
 
 def _topics(fields: Fields) -> list[str]:

@@ -133,6 +133,7 @@ def make_queue(
     node: str = NODE,
     workers: int = 4,
     unit_ms: int = 60_000,
+    lease_seconds: float = 30,
     expire: Callable[[Transaction, int], None] = nothing_expires,
 ) -> Queue:
     return Queue(
@@ -143,7 +144,7 @@ def make_queue(
         expire=expire,
         workers=workers,
         delivery_workers=2,
-        lease_seconds=30,
+        lease_seconds=lease_seconds,
         boot=boot,
         node=node,
     )

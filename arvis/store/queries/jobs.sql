@@ -114,7 +114,7 @@ UPDATE jobs
 SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1, reason = NULLIF(reason, :called),
     run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
     ready = CASE WHEN crashes BETWEEN 1 AND 3 THEN 2 ELSE 1 END
-WHERE ready = 3 AND (lease_until < :now OR (node = :node AND owner <> :boot))
+WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <> :boot))
 RETURNING *;
 
 -- name: cancel_job

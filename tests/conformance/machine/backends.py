@@ -23,9 +23,9 @@ from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.store import Transaction
 from arvis.store.database import Database
 from arvis.store.migrations import available, migrate
-from arvis.store.postgres import PostgresSession
+from arvis.store.postgres_session import PostgresSession, Queries
 from arvis.store.scripts import claim_and_commit, run_script
-from arvis.store.session import IdMaker, Notices, PostgresDialect, Row, Session, SqliteDialect, load_queries
+from arvis.store.session import IdMaker, Notices, Row, Session, SqliteDialect, load_queries
 from arvis.store.sqlite_migration import SqliteTarget
 from arvis.store.sqlite_session import SqliteSession, connect
 from arvis.store.transaction import SqlTransaction
@@ -171,10 +171,15 @@ class PostgresBackend:
 
     def __init__(self, url: str, new_id: IdMaker) -> None:
         emptied(Database(Path("unused"), url, Path("unused")))
-        self.queries = load_queries(PostgresDialect())
+        self.queries = Queries()
         self._eyes = psycopg.connect(url, row_factory=dict_row, autocommit=True)
         self.sessions = [
-            PostgresSession(connection=psycopg.connect(url, row_factory=dict_row), queries=self.queries, new_id=new_id)
+            PostgresSession(
+                connection=psycopg.connect(url, row_factory=dict_row),
+                queries=self.queries,
+                new_id=new_id,
+                name=new_id(),
+            )
             for _ in range(3)
         ]
         for session in self.sessions:

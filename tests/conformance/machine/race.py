@@ -14,7 +14,8 @@ import psycopg
 from psycopg.rows import DictRow
 
 from arvis.ports.job_store import Claimer
-from arvis.store.postgres import AGAIN, PostgresSession
+from arvis.store.postgres_errors import AGAIN
+from arvis.store.postgres_session import PostgresSession
 from tests.conformance.machine.backends import Attempt, Outcome, PostgresBackend, Script
 
 #: In seconds. Nothing here takes long unless it is broken.
@@ -38,7 +39,8 @@ class PausingSession(PostgresSession):
 
     def __init__(self, backend: PostgresBackend, pause: int) -> None:
         connection = backend.sessions[0].connection
-        super().__init__(connection=connection, queries=backend.queries, new_id=backend.sessions[0].new_id)
+        new_id = backend.sessions[0].new_id
+        super().__init__(connection=connection, queries=backend.queries, new_id=new_id, name=new_id())
         self._left = pause
         self.still = threading.Event()
         self.go = threading.Event()

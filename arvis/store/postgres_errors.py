@@ -1,0 +1,78 @@
+"""What PostgreSQL's errors mean for us: the server is away and the same may be tried again, or a statement was refused."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from arvis.domain.errors import DatabaseAway, DiskFull, StoreError
+
+#: Options of every connection that the address does not set itself. Without them a server that vanished from the network
+#: is noticed only after a quarter of an hour (seconds; `tcp_user_timeout` in milliseconds).
+_OPTIONS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 20,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+#: A rival came first: the script runs again.
+AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure, psycopg.errors.UniqueViolation)
+
+#: The server stops, starts, is a standby since a failover, has no connection left, or ended ours: all of it passes.
+_PASSING = (
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+)
+#: Classes of codes (their first two characters): connection, resources, intervention of an operator, the server's disk.
+_PASSING_CLASSES = frozenset({"08", "53", "57", "58"})
+
+#: What a server says that was reached and refuses for good; its codes do not travel with a failed connection.
+_REFUSALS = ("authentication failed", "no pg_hba.conf entry", 'role "', 'database "', "permission denied")
+
+
+def with_options(url: str) -> str:
+    """The address with the time limits that it does not set itself."""
+    given = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in _OPTIONS.items() if name not in given})
+
+
+def failure(error: psycopg.Error) -> StoreError:
+    """The error of the driver as one of ours."""
+    if isinstance(error, psycopg.errors.DiskFull):
+        return DiskFull("Nothing can be written", why=_why(error), fix="free some space on the database server")
+    if is_away(error):
+        return unreachable(error)
+    return StoreError("The database refused a statement", why=_why(error), fix="run `arvis doctor`")
+
+
+def unreachable(error: psycopg.Error) -> DatabaseAway:
+    fix = "check the server and `database` in the configuration; Arvis goes on by itself when it is back"
+    return DatabaseAway("PostgreSQL cannot be reached", why=_why(error), fix=fix)
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Whether the same may succeed later without any change."""
+    if isinstance(error, _PASSING):
+        return True
+    if error.sqlstate is not None:
+        return error.sqlstate[:2] in _PASSING_CLASSES
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def must_reconnect(error: psycopg.Error) -> bool:
+    """Whether this connection is to be replaced although it is open: it leads to a server that became a standby."""
+    return isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
+
+
+def refuses_for_good(why: str) -> bool:
+    """Whether a failed connection reached a server that knows no such user, password or database."""
+    return "FATAL" in why and any(words in why for words in _REFUSALS)
+
+
+def _why(error: psycopg.Error) -> str:
+    return str(error).strip()
