@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from arvis.domain.executions import Cursor, Execution, WaitKind
 from arvis.graph.context import NodeContext
@@ -141,20 +141,38 @@ class Opened:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Asked after every step about the positions that stand at a gate, and all others; pure arithmetic.
-Opener = Callable[[Sequence[Cursor], Sequence[Cursor], Mapping[str, Any]], Opened | None]
+#: Asked about the positions that stand at a gate, and all others; pure arithmetic.
+Opener = Callable[[Sequence[Cursor], Collection[Cursor], Mapping[str, Any]], Opened | None]
+
+
+class Watch(Protocol):
+    """Remembers why a gate is shut, so that not every step asks about every position again. One watch serves one gate of
+    one execution until the gate opens."""
+
+    def is_shut(
+        self,
+        arrived: Sequence[Cursor],
+        others: Collection[Cursor],
+        live: Mapping[str, Cursor],
+        state: Mapping[str, Any],
+    ) -> bool:
+        """Whether the gate is certainly shut. `arrived` came to it since the last call; `live` are all positions by id.
+        False: ask the opener."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """Where branches come together: positions stand here until it opens, and go on as one to the node `target`. It stands
     in the graph under a name of its own, which edges lead to. `title` is what people call it (empty: its target); one that
-    is `last` holds who has nothing more to do, and is never waited at in vain."""
+    is `last` holds who has nothing more to do, and is never waited at in vain. Without a `watch` it is asked after every
+    step."""
 
     target: str
     open: Opener
     title: str = ""
     last: bool = False
+    watch: Callable[[], Watch] | None = None
 
 
 @dataclass(frozen=True, slots=True)

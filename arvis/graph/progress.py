@@ -5,7 +5,7 @@ Everything here is arithmetic over frozen values; `write` is the only part that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -22,7 +22,7 @@ from arvis.domain.executions import (
 )
 from arvis.domain.jobs import NewJob
 from arvis.graph.context import Fact
-from arvis.graph.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause
+from arvis.graph.decisions import Again, Become, Call, Decision, End, Fail, Gate, Goto, Graph, Next, Pause, Watch
 from arvis.graph.facts import Lasting
 from arvis.graph.history import noted
 from arvis.ports.store import Transaction
@@ -51,6 +51,15 @@ class Progress:
     _waits: list[Wait] = field(default_factory=list)
     _children: list[tuple[Execution, Cursor]] = field(default_factory=list)
     _asking: bool = False
+    _standing: dict[str, dict[str, Cursor]] = field(init=False)
+    _arrived: dict[str, list[Cursor]] = field(init=False)
+    _watches: dict[str, Watch] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._standing = {name: {} for name in self.graph.gates}
+        self._arrived = {name: [] for name in self.graph.gates}
+        for cursor in self.cursors.values():
+            self._note_arrival(cursor)
 
     def ready(self) -> list[Cursor]:
         """Positions that can go on now."""
@@ -61,8 +70,8 @@ class Progress:
             return going
         if any(self._asks(cursor) for cursor in self.cursors.values()):
             return [cursor for cursor in going if cursor.wait_id is not None]
-        asking = [cursor for cursor in going if cursor.wait_id is None and cursor.node in self.graph.breaks]
-        return [cursor for cursor in going if cursor not in asking] or asking[:1]
+        asking = {cursor.id: cursor for cursor in going if cursor.wait_id is None and cursor.node in self.graph.breaks}
+        return [cursor for cursor in going if cursor.id not in asking] or [*asking.values()][:1]
 
     def _goes_on(self, cursor: Cursor) -> bool:
         return self._is_answered(cursor.wait_id) if cursor.wait_id is not None else cursor.node not in self.graph.gates
@@ -139,11 +148,17 @@ class Progress:
             """Once more."""
 
     def _try_gate(self, name: str, gate: Gate) -> bool:
-        held = [cursor for cursor in self.cursors.values() if cursor.node == name]
-        others = [cursor for cursor in self.cursors.values() if cursor.node != name]
-        opened = gate.open(held, others, self.execution.state) if held else None
+        held = self._standing[name]
+        if not held:
+            return False
+        others = _Elsewhere(self.cursors, held)
+        if gate.watch is not None and self._is_shut(name, gate.watch, others):
+            return False
+        opened = gate.open([*held.values()], others, self.execution.state)
         if opened is None:
             return False
+        self._watches.pop(name, None)
+        self._arrived[name] = [*held.values()]
         self._note(gate.target, "join" if opened.through else "drop", opened.changes)
         first, *rest = opened.taken
         for cursor_id in rest if opened.through else opened.taken:
@@ -151,6 +166,12 @@ class Progress:
         if opened.through:
             self._put(self._at(self.cursors[first], gate.target, opened.value))
         return True
+
+    def _is_shut(self, name: str, watch: Callable[[], Watch], others: Collection[Cursor]) -> bool:
+        if name not in self._watches:
+            self._watches[name] = watch()
+        arrived, self._arrived[name] = self._arrived[name], []
+        return self._watches[name].is_shut(arrived, others, self.cursors, self.execution.state)
 
     def _move(self, cursor: Cursor, decision: Decision) -> None:
         match decision:
@@ -255,12 +276,25 @@ class Progress:
         return wait_id in self.asked and self.asked[wait_id].answer is not None
 
     def _put(self, cursor: Cursor) -> None:
+        self._forget_place(cursor.id)
         self.cursors[cursor.id] = cursor
+        self._note_arrival(cursor)
         self._changed.add(cursor.id)
 
     def _drop(self, cursor_id: str) -> None:
+        self._forget_place(cursor_id)
         self.cursors.pop(cursor_id, None)
         self._changed.add(cursor_id)
+
+    def _note_arrival(self, cursor: Cursor) -> None:
+        if cursor.node in self._standing:
+            self._standing[cursor.node][cursor.id] = cursor
+            self._arrived[cursor.node].append(cursor)
+
+    def _forget_place(self, cursor_id: str) -> None:
+        before = self.cursors.get(cursor_id)
+        if before is not None and before.node in self._standing:
+            del self._standing[before.node][cursor_id]
 
     @property
     def waits(self) -> Sequence[Wait]:
@@ -291,6 +325,23 @@ class Progress:
         self._steps, self._facts, self._waits, self._children = [], [], [], []
         self._changed = set()
         self.news = []
+
+
+class _Elsewhere(Collection[Cursor]):
+    """All positions but those that stand at a gate, without a copy of either."""
+
+    def __init__(self, live: Mapping[str, Cursor], held: Mapping[str, Cursor]) -> None:
+        self._live = live
+        self._held = held
+
+    def __iter__(self) -> Iterator[Cursor]:
+        return (cursor for cursor in self._live.values() if cursor.id not in self._held)
+
+    def __len__(self) -> int:
+        return len(self._live) - len(self._held)
+
+    def __contains__(self, cursor: object) -> bool:
+        return any(each is cursor for each in self)
 
 
 def new_execution(

@@ -151,7 +151,10 @@ def _rule(drawn: Drawn) -> str | None:
 
 def _gates(drawing: Sequence[Drawn], known: Mapping[str, Join]) -> dict[str, Gate]:
     labels = {each.id: each.label for each in drawing}
-    return {gate_of(join.id): Gate(name_of(join.id), join.open, f"“{labels[join.id]}”") for join in known.values()}
+    return {
+        gate_of(join.id): Gate(name_of(join.id), join.open, f"“{labels[join.id]}”", watch=join.watch)
+        for join in known.values()
+    }
 
 
 def _breaks(document: Mapping[str, Any], drawing: Sequence[Drawn]) -> frozenset[str]:

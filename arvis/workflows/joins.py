@@ -6,14 +6,14 @@ later only ends. Positions of two visits of one `parallel` are kept apart. Faile
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from arvis.domain.executions import Cursor
 from arvis.domain.workflows import OUTPUT
-from arvis.graph.decisions import Opened
+from arvis.graph.decisions import Opened, Watch
 from arvis.workflows.bounds import MOST_OUTPUT, cut
 from arvis.workflows.carried import Carried
 from arvis.workflows.regions import parallel_of
@@ -49,18 +49,36 @@ class Join:
     closes: frozenset[str] = frozenset()
     around: frozenset[str] | None = None
 
-    def open(self, held: Sequence[Cursor], others: Sequence[Cursor], state: Mapping[str, Any]) -> Opened | None:
+    def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         arrivals = [self._arrival(cursor) for cursor in held]
         for arrival in arrivals:
             if self._is_late(arrival, state):
                 return Opened([arrival.cursor_id], through=False)
-        coming = [(cursor.node, self._arrival(cursor).place) for cursor in others if cursor.node in self.before]
-        for first in arrivals:
-            group = [each for each in arrivals if not _apart(each.place, first.place)]
-            taken = self._enough(group, coming=any(self._can_join(*each, first.place) for each in coming))
+        coming = {(cursor.node, self.place_of(cursor)) for cursor in others if cursor.node in self.before}
+        for place in dict.fromkeys(arrival.place for arrival in arrivals):
+            group = [each for each in arrivals if not _apart(each.place, place)]
+            taken = self._enough(group, coming=any(self._can_join(*each, place) for each in coming))
             if taken:
                 return self._opened(taken, [*held, *others], state)
         return None
+
+    def watch(self) -> Watch:
+        return _JoinWatch(self)
+
+    def may_come(self, cursor: Cursor, waiting: Regions) -> bool:
+        """Whether this position may come to those that wait in these regions."""
+        return cursor.node in self.before and self._can_join(cursor.node, self.place_of(cursor), waiting)
+
+    def is_late(self, cursor: Cursor, state: Mapping[str, Any]) -> bool:
+        return self.rule != ALL and self._is_late(self._arrival(cursor), state)
+
+    def place_of(self, cursor: Cursor) -> Regions:
+        """The regions by which a position is told from others here."""
+        return self._place(tuple((cursor.value or {}).get("regions", ())))
+
+    def _place(self, regions: Regions) -> Regions:
+        closed = [index for index, one in enumerate(regions) if parallel_of(one) in self.closes]
+        return regions[: closed[-1] + 1] if closed else regions
 
     def _can_join(self, node: str, place: Regions, waiting: Regions) -> bool:
         """Whether who stands there may come to those that wait in these regions. Who is not in the region that ends here, and can only
@@ -72,9 +90,7 @@ class Join:
 
     def _arrival(self, cursor: Cursor) -> _Arrival:
         carried = Carried.from_json(cursor.value)
-        regions = carried.regions
-        closed = [index for index, one in enumerate(regions) if parallel_of(one) in self.closes]
-        return _Arrival(cursor.id, carried, regions[: closed[-1] + 1] if closed else regions)
+        return _Arrival(cursor.id, carried, self._place(carried.regions))
 
     def _enough(self, group: Sequence[_Arrival], *, coming: bool) -> list[_Arrival]:
         """Those that go on as one; empty while it is not the time."""
@@ -130,7 +146,7 @@ class Join:
         self, place: Regions, times: int, live: Sequence[Cursor], state: Mapping[str, Any]
     ) -> dict[str, list[list[Any]]]:
         """That so many went through, and what is known of regions in which anybody still is."""
-        places = [self._arrival(cursor).place for cursor in live]
+        places = {self.place_of(cursor) for cursor in live}
         known = [
             [other, count]
             for other, count in state.get(_TIMES + self.id, ())
@@ -139,11 +155,46 @@ class Join:
         return {_TIMES + self.id: [*known, [list(place), times]]}
 
 
+class _JoinWatch:
+    """Counts arrivals, and knows for each place at which positions wait one that may still come there: as long as that one is
+    where it was, an `all` stays shut for the place. Other rules stay shut while too few have come and none of these failed."""
+
+    def __init__(self, join: Join) -> None:
+        self._join = join
+        self._coming: dict[Regions, Cursor | None] = {}
+        self._whole = self._failed = 0
+
+    def is_shut(
+        self,
+        arrived: Sequence[Cursor],
+        others: Collection[Cursor],
+        live: Mapping[str, Cursor],
+        state: Mapping[str, Any],
+    ) -> bool:
+        join = self._join
+        for cursor in arrived:
+            if join.is_late(cursor, state):
+                return False
+            failed = (cursor.value or {}).get("failed") is not None
+            self._whole, self._failed = self._whole + (not failed), self._failed + failed
+            self._coming.setdefault(join.place_of(cursor), None)
+        if join.rule != ALL and (self._whole >= join.count or not self._failed):
+            return self._whole < join.count
+        return all(self._still_comes(place, others, live) for place in self._coming)
+
+    def _still_comes(self, place: Regions, others: Collection[Cursor], live: Mapping[str, Cursor]) -> bool:
+        known = self._coming[place]
+        if known is None or live.get(known.id) is not known:
+            known = next((cursor for cursor in others if self._join.may_come(cursor, place)), None)
+            self._coming[place] = known
+        return known is not None
+
+
 @dataclass(frozen=True, slots=True)
 class LastOne:
     """The gate at which branches end: the last one of them goes on, to the node that ends the run."""
 
-    def open(self, held: Sequence[Cursor], others: Sequence[Cursor], state: Mapping[str, Any]) -> Opened | None:
+    def open(self, held: Sequence[Cursor], others: Collection[Cursor], state: Mapping[str, Any]) -> Opened | None:
         def ended(cursor: Cursor) -> int:
             kept = state.get(OUTPUT + Carried.from_json(cursor.value).source) or {}
             return int(kept.get("at", 0))

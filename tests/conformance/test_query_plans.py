@@ -299,7 +299,8 @@ def test_what_postgres_says_in_its_own_words_is_a_short_list() -> None:
         for file in (QUERIES / "postgres").glob("*.sql")
         for name in re.findall(r"^-- name: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
     }
-    assert found == {"lock_migrations", "search_facts", "find_facts"}
+    marks = {"add_commit_mark", "commit_mark", "prune_commit_marks"}
+    assert found == {"lock_migrations", "search_facts", "find_facts", *marks}
 
 
 def test_no_query_is_named_twice() -> None:

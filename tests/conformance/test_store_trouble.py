@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.domain.errors import DiskFull, StoreError, StoreLost, Unavailable
+from arvis.domain.errors import DatabaseAway, DiskFull, StoreError, StoreLost
 from arvis.domain.jobs import Done, Job
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Transaction
@@ -87,7 +87,7 @@ async def test_a_stop_ends_the_wait_for_a_lock(file: Path) -> None:
             await asyncio.sleep(0)
         outcomes = await asyncio.gather(*writes, return_exceptions=True)
         other.execute("ROLLBACK")
-    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 5
+    assert [type(outcome) for outcome in outcomes] == [DatabaseAway] * 5
     async with opened(database) as store:
         assert await store.read(get_setting, "word-0") is None
 
