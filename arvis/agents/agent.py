@@ -55,6 +55,8 @@ PREPARE = "prepare"
 MOST_MESSAGES = 80
 #: Of a turn, besides its cycles: reading, compactions, what came meanwhile.
 MOST_STEPS = 500
+#: The model is told the time anew after so long (ms), as when a person's answer was waited for.
+_TOLD_MS = 1_800_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,7 @@ class _Nodes:
             taint=taint,
             ceiling=ceiling,
             incidents=told,
+            told_at=told_at(context),
             **noted(state, turn.current, came),
         )
 
@@ -182,7 +185,7 @@ class _Nodes:
         result = RunResult.from_json(answer)
         result = self._manner.read(result if request.tools else replace(result, calls=()))
         if result.calls and not off:
-            return Next(None, **rounds.asked(number + 1, result.content, result.calls))
+            return Next(None, **rounds.asked(number + 1, result.content, result.calls, result.thoughts))
         if (taken := await restart(self._store, context, asked["agent"]["on_new_message"])) is not None:
             return taken
         if not result.content.strip():
@@ -202,7 +205,7 @@ class _Nodes:
             rounds=used,
             rules=await self._rules(context, turn.agent),
             shrunk=bool(context.state.get("shrunk")),
-            now=context.now(),
+            now=told_at(context),
             extras=brought.extras,
         )
 
@@ -305,6 +308,13 @@ class _Nodes:
 def new_turn_state(agent_id: str, address: Address, conversation_id: str) -> dict[str, Any]:
     """The state with which a turn's execution begins: ids and the place, nothing that could grow stale."""
     return {"agent": agent_id, "address": address.to_json(), "conversation": conversation_id}
+
+
+def told_at(context: NodeContext) -> int:
+    """The time that the model is told, in ms: the same in all rounds of a turn, for vendors keep only a beginning that is
+    the same; a new one when that has lasted."""
+    now, told = context.now(), context.state.get("told_at")
+    return told if told is not None and 0 <= now - told < _TOLD_MS else now
 
 
 def is_turn(execution: Execution) -> bool:

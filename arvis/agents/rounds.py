@@ -35,6 +35,7 @@ class Round:
     calls: tuple[ToolCall, ...]
     outputs: tuple[ToolOutput, ...] = ()
     then: str = ""
+    thoughts: Mapping[str, Any] | None = None
 
 
 def effect_name(index: int, call: ToolCall) -> str:
@@ -42,9 +43,12 @@ def effect_name(index: int, call: ToolCall) -> str:
     return f"{TOOL_EFFECT}{index + 1}: {call.name}"
 
 
-def asked(number: int, said: str, calls: Sequence[ToolCall]) -> dict[str, Any]:
+def asked(
+    number: int, said: str, calls: Sequence[ToolCall], thoughts: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The change of state when a model asks for tools."""
-    return {f"round {number}": {"said": said, "calls": [call.to_json() for call in calls]}}
+    kept = {} if thoughts is None else {"thoughts": thoughts}
+    return {f"round {number}": {"said": said, "calls": [call.to_json() for call in calls], **kept}}
 
 
 def talked(number: int, said: str, then: str, whole: str = "") -> dict[str, Any]:
@@ -118,7 +122,8 @@ def load_rounds(
         outputs = [_output(index, call, result, places, unseal) for index, call in enumerate(calls)]
         came = [written(messages[each]) for each in state.get(f"heard {number}", ()) if each in messages]
         then = "\n\n".join(filter(None, [*came, state[f"round {number}"].get("then", "")]))
-        found.append(Round(state[f"round {number}"]["said"], tuple(calls), tuple(outputs), then))
+        asked_for = state[f"round {number}"]
+        found.append(Round(asked_for["said"], tuple(calls), tuple(outputs), then, asked_for.get("thoughts")))
     return found
 
 
@@ -155,5 +160,6 @@ def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
     """The rounds as turns of a prompt, whole; `context.fit_rounds` cuts them to their room."""
     turns: list[Turn] = []
     for each in rounds:
-        turns += [Turn("assistant", each.said, calls=each.calls), Turn("user", each.then, outputs=each.outputs)]
+        asked_for = Turn("assistant", each.said, calls=each.calls, thoughts=each.thoughts)
+        turns += [asked_for, Turn("user", each.then, outputs=each.outputs)]
     return tuple(turns)

@@ -114,3 +114,5 @@ def _said(turn: Turn) -> Iterator[str]:
     yield turn.content
     yield from (json.dumps(call.to_json(), ensure_ascii=False) for call in turn.calls)
     yield from (output.content for output in turn.outputs)
+    if turn.thoughts is not None:
+        yield json.dumps(turn.thoughts, ensure_ascii=False)

@@ -217,7 +217,8 @@ PERMANENT = frozenset(
 class ProviderError(ArvisError):
     """The only exception a provider raises. `retry_after` is in seconds; the text carries no secret. `silent`: the time
     passed without a byte of an answer, so that the next call would wait as long. `elsewhere`: another account may answer
-    what this one refuses, as when it does not have the model."""
+    what this one refuses, as when it does not have the model. `spent`: it worked for the whole time that a call may take,
+    so that another try would cost as much."""
 
     code = "provider"
 
@@ -229,14 +230,18 @@ class ProviderError(ArvisError):
         retry_after: float | None = None,
         silent: bool = False,
         elsewhere: bool = False,
+        spent: bool = False,
     ) -> None:
         super().__init__(what, code=f"provider_{kind}")
         self.kind = kind
         self.retry_after = retry_after
         self.silent = silent
         self.elsewhere = elsewhere
+        self.spent = spent
 
     def refined(self, kind: ProviderErrorKind, *, retry_after: float | None = None) -> ProviderError:
         """The same error, where more is known of its kind or its wait."""
         wait = self.retry_after if retry_after is None else retry_after
-        return ProviderError(kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere)
+        return ProviderError(
+            kind, self.what, retry_after=wait, silent=self.silent, elsewhere=self.elsewhere, spent=self.spent
+        )

@@ -21,20 +21,22 @@ class Image:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may ask for tools (`calls`); the
-    user's turn behind it then begins with their `outputs`, one for each call. Pictures come from users only."""
+    user's turn behind it then begins with their `outputs`, one for each call. Pictures come from users only. `thoughts`
+    is what a model thought before its calls, in the form in which its vendor wants it back."""
 
     role: str
     content: str
     images: tuple[Image, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     outputs: tuple[ToolOutput, ...] = ()
+    thoughts: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """What a model is asked. `changing` is the part of the system text that differs from turn to turn and stands behind
-    `system`; `now` is a line with date and time, which stands last of all, because a vendor can keep a prompt only as far
-    as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
+    `system`; `now` is a line with date and time, which stands behind the user's newest words, because a vendor can keep
+    a prompt only as far as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
     `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
     a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
     vendor may have in its cache, and must not be asked for. `begin_within`: seconds until the first byte of a streamed
@@ -58,7 +60,8 @@ class RunRequest:
 class RunResult:
     """What came back: text, or `calls` of tools with or without some. Token counts are None where the provider does
     not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it.
-    `window` is how many tokens the model holds, from a provider that asks its server."""
+    `window` is how many tokens the model holds, from a provider that asks its server. `thoughts` belong to `calls` and
+    go back with them (`Turn`)."""
 
     content: str
     model: str
@@ -72,6 +75,7 @@ class RunResult:
     cached_tokens: int = 0
     written_tokens: int = 0
     window: int | None = None
+    thoughts: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in self.__slots__}

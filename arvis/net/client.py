@@ -174,8 +174,9 @@ def as_http_error(host: str) -> Iterator[None]:
     """Turn the client library's errors into `HttpError`, without their texts: these may quote URL or headers."""
     try:
         yield
-    except TimeoutError:
-        raise HttpError(f"{host} took too long to answer", timeout=True) from None
+    except TimeoutError as error:
+        spent = not isinstance(error, aiohttp.ServerTimeoutError)  # that one is of a silence
+        raise HttpError(f"{host} took too long to answer", timeout=True, spent=spent) from None
     except aiohttp.ClientSSLError:
         raise HttpError(f"no safe connection to {host}: its certificate or its TLS is not accepted") from None
     except aiohttp.ClientConnectorError as error:

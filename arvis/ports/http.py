@@ -10,12 +10,14 @@ from typing import Any, Protocol
 
 class HttpError(Exception):
     """The exchange failed before a complete answer was there. `timeout`: it took too long, else the
-    connection broke; `too_large`: the answer passed `max_bytes`."""
+    connection broke; `spent`: the whole time of the exchange has passed, not only that of a silence; `too_large`: the
+    answer passed `max_bytes`."""
 
-    def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False) -> None:
+    def __init__(self, text: str, *, timeout: bool = False, too_large: bool = False, spent: bool = False) -> None:
         super().__init__(text)
         self.timeout = timeout
         self.too_large = too_large
+        self.spent = spent
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from arvis.ports.provider import ProviderServices
 from arvis.providers.anthropic_answer import Answer, failure
 from arvis.providers.anthropic_prompt import document_of
 from arvis.providers.anthropic_sdk import SdkExchange
-from arvis.providers.exchange import Answered, Broken, ended_early
+from arvis.providers.exchange import read_stream
+from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText
 
 
@@ -41,25 +42,12 @@ class AnthropicProvider:
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
-        document = document_of(request, request.model or account.model)
+        document = document_of(request, request.model or account.model, origin_of(request, account))
         async with self._exchange.post(
             account, document, stream=stream, max_bytes=request.max_bytes, begin_within=request.begin_within
         ) as answered:
             if stream and "json" not in answered.content_type:
-                await _read_stream(answered, answer, reply)
+                await read_stream(answered.events(), answer.take, answer, reply)
             else:
                 answer.take(await answered.document())
         return answer.result(request)
-
-
-async def _read_stream(answered: Answered, answer: Answer, reply: ReplyText) -> None:
-    try:
-        async for document in answered.events():
-            if not answer.take(document):
-                break
-    except Broken as error:
-        if not answer.finished:
-            raise ended_early(answer.account, str(error)) from None
-    # A reply that is as long as it may be was left before its end.
-    if not answer.finished and not reply.truncated:
-        raise ended_early(answer.account, "no end was marked")

@@ -8,13 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
+from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText, printable, token_count
+from arvis.providers.thoughts import Thoughts
 
 _ENDS: Mapping[str, str] = {
     "end_turn": "end",
@@ -55,6 +58,7 @@ class Answer:
         self._calls = CallDrafts(account=account, max_bytes=max_bytes)
         self._model: str | None = None
         self._usage: dict[str, int] = {}
+        self._thoughts = Thoughts(max_bytes)
         self._stop_reason = "end"
 
     def take(self, document: object) -> bool:
@@ -81,7 +85,12 @@ class Answer:
             calls=self._calls.result(),
             cached_tokens=read,
             written_tokens=written,
+            thoughts=self._thoughts_of(request) if self._calls else None,
         )
+
+    def _thoughts_of(self, request: RunRequest) -> Mapping[str, Any] | None:
+        signed = self.account.base_url is None
+        return self._thoughts.result(origin_of(request, self.account), signed=signed)
 
     def _take_event(self, document: Mapping[str, object]) -> bool:
         match document:
@@ -142,7 +151,8 @@ class Answer:
             case {"type": "text" | "tool_use"}:
                 raise failures.unreadable(self.account, "its content has a wrong type")
             case _:
-                return True  # what a model thinks aloud, or nothing that was asked for
+                self._thoughts.begin(index, block)
+                return True  # what a model thinks aloud is not for the chat
 
     def _take_delta(self, index: int, delta: Mapping[str, object]) -> bool:
         match delta:
@@ -154,6 +164,7 @@ class Answer:
             case {"type": "text_delta" | "input_json_delta"}:
                 raise failures.unreadable(self.account, "its content has a wrong type")
             case _:
+                self._thoughts.add(index, delta)
                 return True
 
     def _end(self, ended: Mapping[str, object]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from arvis.domain.runs import RunRequest, Turn
 from arvis.domain.tools import ToolCall, ToolSpec
+from arvis.providers.prompts import asked_at
 
 Block = dict[str, Any]
 
@@ -29,10 +30,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-def document_of(request: RunRequest, model: str) -> dict[str, Any]:
+def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
+    """Thoughts go back to their `origin` only, for no other server accepts their signatures."""
     document: dict[str, Any] = {
         "max_tokens": request.max_tokens,
-        "messages": _messages(request.turns, request.now),
+        "messages": _messages(request.turns, request.now, origin),
         "model": model,
     }
     if system := list(_system(request)):
@@ -50,25 +52,32 @@ def _system(request: RunRequest) -> Iterator[Block]:
         yield _marked(_text(request.system))
     if request.changing.strip():
         yield _text(request.changing)
+    if request.now.strip() and asked_at(request.turns) is None:
+        yield _text(request.now)
 
 
-def _messages(turns: Sequence[Turn], now: str) -> list[Block]:
+def _messages(turns: Sequence[Turn], now: str, origin: str) -> list[Block]:
     """Turns that say nothing are left out, because the vendor refuses them. The line that tells the time is a block of
-    its own behind the user's newest, and behind every mark."""
-    messages: list[Block] = [
-        {"role": turn.role, "content": blocks} for turn in turns if (blocks := list(_blocks(turn)))
-    ]
-    for place in _KEPT:
-        if len(messages) >= -place:
-            said = messages[place]["content"]
+    its own behind the user's newest words, never behind outputs of tools, after which the vendor's models take text for the
+    end of the turn. Behind the newest words of all it also stands behind every mark."""
+    place = asked_at(turns)
+    messages: list[Block] = []
+    for number, turn in enumerate(turns):
+        blocks = list(_blocks(turn, origin))
+        if number == place and now.strip():
+            blocks.append(_text(now))
+        if blocks:
+            messages.append({"role": turn.role, "content": blocks})
+    for kept in _KEPT:
+        if len(messages) >= -kept:
+            said = messages[kept]["content"]
             said[-1] = _marked(said[-1])
-    newest = next((message for message in reversed(messages) if message["role"] == "user"), None)
-    if newest is not None and now.strip():
-        newest["content"].append(_text(now))
     return messages
 
 
-def _blocks(turn: Turn) -> Iterator[Block]:
+def _blocks(turn: Turn, origin: str) -> Iterator[Block]:
+    if turn.thoughts is not None and turn.thoughts.get("origin") == origin:
+        yield from (_clean_value(block) for block in turn.thoughts.get("blocks", ()))
     for output in turn.outputs:
         block: Block = {"type": "tool_result", "tool_use_id": _plain(output.call_id), "content": _clean(output.content)}
         yield {**block, "is_error": True} if output.failed else block

@@ -89,12 +89,13 @@ class SdkExchange:
         silence = self._timeouts.silence if stream else self._timeouts.total
         most = MAX_DOCUMENT + (_STREAM_OVERHEAD * max_bytes if stream else 0)
         try:
-            async with asyncio.timeout(self._timeouts.total), begun:
+            async with asyncio.timeout(self._timeouts.total) as scope, begun:
                 with _Faults(base):
                     async with self._client(account, base) as client:
                         create = client.messages.with_streaming_response.create
                         async with create(**document, stream=stream, timeout=anthropic.Timeout(silence)) as response:
-                            body = SdkResponse(response, base=base, most=most)
+                            body = SdkResponse(response, base=base, most=most, until=scope.when())
+                            scope.reschedule(None)
                             yield Answered(body, account, begun)
                             await body.drain()
         except _Failed as error:
@@ -168,10 +169,13 @@ async def _hold_failures(
 
 
 class SdkResponse:
-    """An `HttpResponse` of at most `most` bytes, read at most once."""
+    """An `HttpResponse` of at most `most` bytes, read at most once; `until` when in the loop's time, None: no bound."""
 
-    def __init__(self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int) -> None:
+    def __init__(
+        self, response: anthropic.AsyncAPIResponse[Any], *, base: str, most: int, until: float | None = None
+    ) -> None:
         self._response = response
+        self._until = until
         self._base = base
         self._left = most
         self._pieces = response.http_response.aiter_raw()
@@ -203,8 +207,13 @@ class SdkResponse:
     async def __anext__(self) -> bytes:
         if self.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise HttpError(f"the answer of {_host(self._base)} is compressed, which was not asked for")
-        with _Faults(self._base):
-            chunk = await anext(self._pieces)
+        try:
+            with _Faults(self._base):
+                async with asyncio.timeout_at(self._until):
+                    chunk = await anext(self._pieces)
+        except TimeoutError:
+            text = f"{_host(self._base)} took too long to answer"
+            raise HttpError(text, timeout=True, spent=True) from None
         self._left -= len(chunk)
         if self._left < 0:
             raise HttpError(f"the answer of {_host(self._base)} is larger than allowed", too_large=True)

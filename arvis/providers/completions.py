@@ -7,13 +7,15 @@ runner may try again, and never a crash. What is missing (usage, model) is left 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
+from arvis.providers.prompts import origin_of
 from arvis.providers.reply import ReplyText, printable, token_count
+from arvis.providers.thoughts import Reasoning
 
 #: Characters of a model's name, and of a refusal as far as it is told on.
 _LONGEST_NAME = 200
@@ -27,6 +29,7 @@ class Choice:
     text: str = ""
     refusal: str = ""
     finish_reason: str | None = None
+    part: Mapping[str, object] = field(default_factory=dict)
     tool_calls: Sequence[object] = ()
 
 
@@ -44,6 +47,7 @@ class Answer:
         self._cached_tokens = 0
         self._refusal = ""
         self._stop_reason = "end"
+        self._reasoning = Reasoning(max_bytes)
 
     def take(self, document: object, *, part: str) -> bool:
         """Read the next document; its text is under `part` (`message` or `delta`). False when the reply is
@@ -54,6 +58,7 @@ class Answer:
             raise failures.from_error_object(self.account, document["error"])
         self._note(document)
         choice = self._choice(document.get("choices"), part)
+        self._reasoning.add(choice.part)
         if len(self._refusal) < _LONGEST_REFUSAL:
             self._refusal += choice.refusal[:_LONGEST_REFUSAL]
         for number, call in enumerate(choice.tool_calls):
@@ -74,6 +79,7 @@ class Answer:
                 stop_reason=self._stop_reason,
                 calls=self._calls.result(),
                 cached_tokens=self._cached_tokens,
+                thoughts=self._reasoning.result(origin_of(request, self.account)) if self._calls else None,
             )
         except ProviderError:
             if not self._refusal:
@@ -103,6 +109,7 @@ class Answer:
                     return Choice(
                         text=self._string(content.get("content")),
                         refusal=self._string(content.get("refusal")),
+                        part=content,
                         finish_reason=self._string(first.get("finish_reason")) or None,
                         tool_calls=self._list(content.get("tool_calls")),
                     )

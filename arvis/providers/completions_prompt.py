@@ -13,18 +13,27 @@ from arvis.domain.tools import ToolCall
 Message = dict[str, Any]
 
 
-def messages_of(turn: Turn) -> Iterator[Message]:
-    """The outputs of tools are messages of their own, before what the user says."""
+def messages_of(turn: Turn, origin: str = "", *, required: bool = False, taken: bool = True) -> Iterator[Message]:
+    """The outputs of tools are messages of their own, before what the user says. Reasoning goes back with calls to its
+    `origin`, unless the server has refused it (`taken`); where it is `required`, calls of others have an empty one."""
     for output in turn.outputs:
         yield {"role": "tool", "tool_call_id": output.call_id, "content": output.content}
     if turn.calls:
         calls = [_call(call) for call in turn.calls]
-        yield {"role": turn.role, "content": turn.content or None, "tool_calls": calls}
+        reasoning = _reasoning(turn, origin, required) if taken else {}
+        yield {"role": turn.role, "content": turn.content or None, **reasoning, "tool_calls": calls}
     elif turn.images:
         text = [{"type": "text", "text": turn.content}] if turn.content else []
         yield {"role": turn.role, "content": [*text, *(_image(image) for image in turn.images)]}
     elif turn.content or not turn.outputs:
         yield {"role": turn.role, "content": turn.content}
+
+
+def _reasoning(turn: Turn, origin: str, required: bool) -> Message:
+    match turn.thoughts:
+        case {"origin": str(from_), "field": str(name), "text": str(text)} if from_ == origin:
+            return {name: text}
+    return {"reasoning_content": ""} if required else {}
 
 
 def _call(call: ToolCall) -> Message:

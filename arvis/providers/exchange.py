@@ -10,13 +10,14 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, CallTimeouts
 from arvis.ports.clock import Clock
 from arvis.ports.http import HttpClient, HttpError, HttpResponse
 from arvis.providers import failures
+from arvis.providers.reply import ReplyText
 from arvis.providers.sse import EventParser, EventTooLarge
 
 #: The largest document that is read as one: an answer in one piece, or one event of a stream, in bytes. An error needs
@@ -182,16 +183,49 @@ class Answered:
         except HttpError as error:
             if error.timeout and not self._begun.seen:
                 raise  # a hang, of which nothing has arrived
-            raise Broken(str(error)) from None
+            raise Broken(str(error), spent=error.spent) from None
 
 
 class Broken(Exception):
-    """A stream whose connection broke; an answer that was complete before does not mind."""
+    """A stream whose connection broke; an answer that was complete before does not mind. `spent`: it had all its time and
+    did not end."""
+
+    def __init__(self, text: str, *, spent: bool = False) -> None:
+        super().__init__(text)
+        self.spent = spent
 
 
-def ended_early(account: Account, why: str) -> ProviderError:
+class Ending(Protocol):
+    """An answer that knows whether its end was marked."""
+
+    account: Account
+    finished: bool
+
+
+async def read_stream(
+    documents: AsyncIterator[object], take: Callable[[object], bool], answer: Ending, reply: ReplyText
+) -> None:
+    """Read a stream to its end: until `take` wants no more, or the vendor marks it. A connection that breaks after the
+    mark does no harm. What does not end in its time is cut where it stands; half an answer that broke is none."""
+    try:
+        async for document in documents:
+            if document is DONE:
+                return
+            if not take(document):
+                break
+    except Broken as error:
+        if answer.finished or (error.spent and reply.cut()):
+            return
+        raise ended_early(answer.account, str(error), spent=error.spent) from None
+    # A reply that is as long as it may be was left before its end.
+    if not answer.finished and not reply.truncated:
+        raise ended_early(answer.account, "no end was marked")
+
+
+def ended_early(account: Account, why: str, *, spent: bool = False) -> ProviderError:
     """Half an answer is no answer: the pieces shown so far are replaced by the next try."""
-    return ProviderError(ProviderErrorKind.TIMEOUT, f"the stream of the account {account.name} ended early: {why}")
+    text = f"the stream of the account {account.name} ended early: {why}"
+    return ProviderError(ProviderErrorKind.TIMEOUT, text, spent=spent)
 
 
 def sendable_key(account: Account) -> str:

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from arvis.domain.errors import ProviderError
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
-from arvis.providers.exchange import Broken, Exchange, ended_early, sendable_key
+from arvis.providers.exchange import Exchange, read_stream, sendable_key
 from arvis.providers.google_answer import Answer, failure
 from arvis.providers.google_prompt import contents_of
 from arvis.providers.prompts import system_of, turns_of
@@ -54,21 +53,8 @@ class GoogleProvider:
             if not stream:
                 answer.take(await answered.document())
                 return answer.result(request)
-            try:
-                async for document in answered.events():
-                    if not answer.take(document):
-                        break
-            except Broken as error:
-                if not answer.finished:
-                    raise _early(answer, str(error)) from None
-            # A reply that is as long as it may be was left before its end.
-            if not answer.finished and not reply.truncated:
-                raise _early(answer, "no end was marked")
+            await read_stream(answered.events(), answer.take, answer, reply)
         return answer.result(request)
-
-
-def _early(answer: Answer, why: str) -> ProviderError:
-    return ended_early(answer.account, why)
 
 
 def _url(request: RunRequest, account: Account, *, stream: bool) -> str:

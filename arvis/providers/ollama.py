@@ -6,7 +6,7 @@ much it needs. It makes one call for a reply, and one before the first of a mode
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
@@ -14,9 +14,10 @@ from typing import Any
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
-from arvis.providers.exchange import Answered, Broken, Exchange, ended_early, sendable_key
+from arvis.providers.exchange import Answered, Exchange, read_stream, sendable_key
 from arvis.providers.ollama_chat import (
     MOST_BYTES_A_TOKEN,
+    UNTOLD_CONTEXT,
     Answer,
     context_for,
     context_length,
@@ -29,6 +30,9 @@ from arvis.providers.reply import ReplyText
 
 BASE_URL = "http://127.0.0.1:11434"
 
+#: How servers answer that have no `/api/show`: with 404, 405 or 501, or with a page.
+_CANNOT_SAY = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.OVERLOADED})
+
 
 def create(name: str, services: ProviderServices) -> OllamaProvider:
     """The entry point."""
@@ -37,12 +41,13 @@ def create(name: str, services: ProviderServices) -> OllamaProvider:
 
 
 class OllamaProvider:
-    """A `StreamingProvider`. What a model can hold is asked once and remembered."""
+    """A `StreamingProvider`. What a model can hold is asked once and remembered; a server that cannot say is asked for as
+    much as the prompt needs."""
 
     def __init__(self, *, name: str, exchange: Exchange) -> None:
         self.name = name
         self._exchange = exchange
-        self._contexts: dict[tuple[str, str], int] = {}
+        self._contexts: dict[tuple[str, str], int | None] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
@@ -53,27 +58,38 @@ class OllamaProvider:
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
         model = request.model or account.model
         most = await self._most(request, account, model)
-        context = min(context_for(prompt_tokens(request) + request.max_tokens), most)
+        context = min(context_for(prompt_tokens(request) + request.max_tokens), most or UNTOLD_CONTEXT)
         document = _document(request, model, context, stream=stream)
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._post(account, "chat", document, request if stream else None) as answered:
             if stream:
-                await _read_stream(answered.lines(), answer, reply)
+                await read_stream(answered.lines(), answer.take, answer, reply)
             else:
                 answer.take(await answered.document())
         return replace(answer.result(request), window=most)
 
-    async def _most(self, request: RunRequest, account: Account, model: str) -> int:
-        """What the model can hold, in tokens. Raises kind `too_long` when that is surely not the prompt."""
+    async def _most(self, request: RunRequest, account: Account, model: str) -> int | None:
+        """What the model can hold, in tokens, as far as the server says. Raises kind `too_long` when that is surely not the
+        prompt."""
         key = (_base(account), model)
         if key not in self._contexts:
-            async with self._post(account, "show", {"model": model}) as answered:
-                self._contexts[key] = context_length(await answered.document())
+            self._contexts[key] = await self._shown(account, model)
         most, tokens = self._contexts[key], prompt_tokens(request, bytes_a_token=MOST_BYTES_A_TOKEN)
-        if tokens > most:
+        if most is not None and tokens > most:
             text = f"the prompt needs some {tokens} tokens, and {model} holds {most}"
             raise ProviderError(ProviderErrorKind.TOO_LONG, text)
         return most
+
+    async def _shown(self, account: Account, model: str) -> int | None:
+        """None: the server does not know the question, as those that only speak Ollama's chat. If it does not know the
+        model either, the chat says so."""
+        try:
+            async with self._post(account, "show", {"model": model}) as answered:
+                return context_length(await answered.document())
+        except ProviderError as error:
+            if error.kind in _CANNOT_SAY:
+                return None
+            raise
 
     def _post(
         self, account: Account, method: str, document: Mapping[str, Any], streamed: RunRequest | None = None
@@ -88,18 +104,6 @@ class OllamaProvider:
             max_bytes=streamed.max_bytes if streamed else 0,
             begin_within=streamed.begin_within if streamed else None,
         )
-
-
-async def _read_stream(lines: AsyncIterator[object], answer: Answer, reply: ReplyText) -> None:
-    try:
-        async for document in lines:
-            if not answer.take(document):
-                return
-    except Broken as error:
-        if not answer.finished:
-            raise ended_early(answer.account, str(error)) from None
-    if not answer.finished and not reply.truncated:
-        raise ended_early(answer.account, "no end was marked")
 
 
 def _base(account: Account) -> str:

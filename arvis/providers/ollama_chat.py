@@ -21,6 +21,8 @@ from arvis.providers.reply import ReplyText, printable, token_count
 _LEAST_CONTEXT = 4_096
 _UNKNOWN_CONTEXT = 8_192
 _MOST_CONTEXT = 1 << 21
+#: The largest context (tokens) that a server is asked for which does not say what its model holds.
+UNTOLD_CONTEXT = 131_072
 
 #: Bytes of a token at the very least that a prompt may hold; too many tokens cost memory, too few the beginning.
 _BYTES_A_TOKEN = 2.5

@@ -6,18 +6,19 @@ choosing another account are the runner's work.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.ports.provider import ProviderServices
 from arvis.providers.completions import Answer
+from arvis.providers.completions_fields import NEW_LIMIT, OLD_LIMIT, Accepted, FieldRefused, failure, first_try
 from arvis.providers.completions_prompt import messages_of
-from arvis.providers.exchange import DONE, Answered, Broken, Exchange, ended_early, sendable_key
-from arvis.providers.prompts import system_of, turns_of
+from arvis.providers.exchange import Exchange, read_stream, sendable_key
+from arvis.providers.prompts import origin_of, system_of, turns_of
 from arvis.providers.reply import ReplyText
 
 
@@ -26,7 +27,7 @@ class Vendor:
     """What differs between servers of this format. `base_url` None: every account must name its own."""
 
     base_url: str | None = None
-    max_tokens_field: str = "max_tokens"
+    max_tokens_field: str = OLD_LIMIT
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -35,7 +36,7 @@ _OPENROUTER_HEADERS = {"HTTP-Referer": "http://localhost:5070", "X-Title": "Arvi
 
 VENDORS: Mapping[str, Vendor] = {
     # OpenAI's newer models refuse `max_tokens`.
-    "openai": Vendor(base_url="https://api.openai.com/v1", max_tokens_field="max_completion_tokens"),
+    "openai": Vendor(base_url="https://api.openai.com/v1", max_tokens_field=NEW_LIMIT),
     "openrouter": Vendor(base_url="https://openrouter.ai/api/v1", headers=_OPENROUTER_HEADERS),
     "custom": Vendor(),
 }
@@ -43,17 +44,18 @@ VENDORS: Mapping[str, Vendor] = {
 
 def create(name: str, services: ProviderServices) -> ChatCompletionsProvider:
     """The entry point of `openai`, `openrouter` and `custom`."""
-    exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts)
+    exchange = Exchange(http=services.http, clock=services.clock, timeouts=services.timeouts, failure=failure)
     return ChatCompletionsProvider(name=name, vendor=VENDORS[name], exchange=exchange)
 
 
 class ChatCompletionsProvider:
-    """A `StreamingProvider` for one vendor."""
+    """A `StreamingProvider` for one vendor. Which fields each server accepts is learnt and remembered."""
 
     def __init__(self, *, name: str, vendor: Vendor, exchange: Exchange) -> None:
         self.name = name
         self._vendor = vendor
         self._exchange = exchange
+        self._accepted: dict[tuple[str, str], Accepted] = {}
 
     async def complete(self, request: RunRequest, account: Account) -> RunResult:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes), stream=False)
@@ -62,18 +64,39 @@ class ChatCompletionsProvider:
         return await self._call(request, account, ReplyText(max_bytes=request.max_bytes, on_text=on_text), stream=True)
 
     async def _call(self, request: RunRequest, account: Account, reply: ReplyText, *, stream: bool) -> RunResult:
+        """One call, and another one for each field that the server refuses."""
+        key = (self._url(account), model := request.model or account.model)
+        accepted = self._accepted.get(key) or first_try(account, model, field=self._vendor.max_tokens_field)
+        tried = {accepted}
+        while True:
+            document = _document(request, account, accepted, stream=stream)
+            try:
+                result = await self._once(request, account, document, reply, stream=stream)
+            except FieldRefused as refused:
+                other = accepted.after(refused, document)
+                if other is None or other in tried:
+                    raise
+                accepted = other
+                tried.add(other)
+            else:
+                self._accepted[key] = accepted
+                return result
+
+    async def _once(
+        self, request: RunRequest, account: Account, document: Mapping[str, Any], reply: ReplyText, *, stream: bool
+    ) -> RunResult:
         answer = Answer(reply=reply, account=account, max_bytes=request.max_bytes)
         async with self._exchange.post(
             account,
             self._url(account),
             headers=self._headers(account),
-            document=self._document(request, account, stream=stream),
+            document=document,
             stream=stream,
             max_bytes=request.max_bytes,
             begin_within=request.begin_within,
         ) as answered:
             if _is_stream(answered.content_type, asked=stream):
-                await _read_stream(answered, answer)
+                await read_stream(answered.events(), partial(answer.take, part="delta"), answer, reply)
             else:
                 answer.take(await answered.document(), part="message")
         return answer.result(request)
@@ -90,34 +113,30 @@ class ChatCompletionsProvider:
             headers["Authorization"] = f"Bearer {sendable_key(account)}"
         return headers
 
-    def _document(self, request: RunRequest, account: Account, *, stream: bool) -> dict[str, Any]:
-        messages = [message for turn in turns_of(request) for message in messages_of(turn)]
-        if system := system_of(request):
-            messages.insert(0, {"role": "system", "content": system})
-        # Servers behind an address of their own know the old name of the field for certain.
-        limit = self._vendor.max_tokens_field if account.base_url is None else "max_tokens"
-        document: dict[str, Any] = {"model": request.model or account.model, "messages": messages}
-        document[limit] = request.max_tokens
-        if request.tools:
-            document["tools"] = [{"type": "function", "function": dataclasses.asdict(tool)} for tool in request.tools]
-            if request.tools_off:
-                document["tool_choice"] = "none"
-        if stream:
-            document |= {"stream": True, "stream_options": {"include_usage": True}}
-        return document
 
-
-async def _read_stream(answered: Answered, answer: Answer) -> None:
-    """To the end that the vendor marks. A connection that breaks after it does not mind."""
-    try:
-        async for document in answered.events():
-            if document is DONE or not answer.take(document, part="delta"):
-                return
-    except Broken as error:
-        if not answer.finished:
-            raise ended_early(answer.account, str(error)) from None
-    if not answer.finished:
-        raise ended_early(answer.account, "no end was marked")
+def _document(request: RunRequest, account: Account, accepted: Accepted, *, stream: bool) -> dict[str, Any]:
+    origin = origin_of(request, account)
+    messages = [
+        message
+        for turn in turns_of(request)
+        for message in messages_of(turn, origin, required=accepted.reasoning_required, taken=accepted.reasoning)
+    ]
+    if system := system_of(request):
+        messages.insert(0, {"role": "system", "content": system})
+    document: dict[str, Any] = {"model": request.model or account.model, "messages": messages}
+    document[accepted.limit] = request.max_tokens
+    if request.tools:
+        tools = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in request.tools
+        ]
+        document["tools"] = [{"type": "function", "function": tool} for tool in tools]
+        if request.tools_off:
+            document["tool_choice"] = "none"
+    if stream:
+        usage = {"stream_options": {"include_usage": True}} if accepted.stream_options else {}
+        document |= {"stream": True, **usage}
+    return document
 
 
 def _is_stream(content_type: str, *, asked: bool) -> bool:

@@ -6,7 +6,8 @@ empty reply is an error hold in one place.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Account, RunRequest, RunResult
@@ -41,6 +42,12 @@ class ReplyText:
                 self._on_text(text)
         return not self.truncated
 
+    def cut(self) -> bool:
+        """End the reply where it stands; False when nothing was said yet."""
+        said = bool("".join(self._pieces).strip())
+        self.truncated = self.truncated or said
+        return said
+
     def result(
         self,
         request: RunRequest,
@@ -53,6 +60,7 @@ class ReplyText:
         calls: tuple[ToolCall, ...] = (),
         cached_tokens: int = 0,
         written_tokens: int = 0,
+        thoughts: Mapping[str, Any] | None = None,
     ) -> RunResult:
         """The finished reply. `model` is what the vendor says it used. Raises `ProviderError` of kind
         `empty` when there is nothing to show and no tool to call."""
@@ -71,6 +79,7 @@ class ReplyText:
             calls=calls,
             cached_tokens=cached_tokens,
             written_tokens=written_tokens,
+            thoughts=thoughts,
         )
 
 

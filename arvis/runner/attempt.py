@@ -57,9 +57,12 @@ class Try:
         """Whether the vendor has worked for a try that gave no answer; without an error it was cancelled."""
         return self.asked and (error is None or bool(self.pieces) or error.kind in _WORKED)
 
-    def estimated(self) -> RunResult:
-        """What such a try has used."""
-        spent_in, spent_out = prompt_tokens(self.request), text_tokens("".join(self.pieces))
+    def estimated(self, result: RunResult | None = None) -> RunResult:
+        """What a try has used whose usage nobody told, by its `result` or by what was streamed so far."""
+        said = "".join(self.pieces) if result is None else result.content
+        calls = () if result is None else result.calls
+        spent_in = prompt_tokens(self.request)
+        spent_out = text_tokens(said) + sum(text_tokens(call.what) for call in calls)
         account, model = self.choice.account, self.choice.model
         return RunResult("", model, account.provider, account.name, input_tokens=spent_in, output_tokens=spent_out)
 
@@ -108,8 +111,9 @@ class Attempt:
         return (too_long or errors)[-1]
 
     def _hopeless(self, choice: Choice) -> bool:
+        """What was refused for good, or would cost as much and as long again."""
         error = self.errors.get(choice)
-        return error is not None and error.kind in PERMANENT
+        return error is not None and (error.kind in PERMANENT or error.spent)
 
 
 class RunFailed(ArvisError):

@@ -106,6 +106,8 @@ def _texts(turn: Turn) -> Iterable[str]:
     yield turn.content
     yield from (json.dumps(call.to_json(), ensure_ascii=False) for call in turn.calls)
     yield from (output.content for output in turn.outputs)
+    if turn.thoughts is not None:
+        yield json.dumps(turn.thoughts, ensure_ascii=False)
 
 
 def text_tokens(text: str) -> int:

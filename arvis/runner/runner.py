@@ -53,6 +53,8 @@ HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, 
 CANCELLED = "cancelled"
 _CANCELLED_TEXT = "the call was ended before the answer was there"
 _ESTIMATED = " (tokens and cost are estimates)"
+#: The detail of the receipt of an answer that came without counts.
+UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
 
 
 class Runner:
@@ -205,7 +207,7 @@ class Runner:
         finally:
             self._rests.ended(choice)
         self._load.note(request, choice)
-        trail.calls.append(self._receipt(tried, result))
+        trail.calls.append(self._answered(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
         if result.input_tokens and choice.account.provider != DEMO.provider:
@@ -265,6 +267,19 @@ class Runner:
         if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):
             used, detail = tried.estimated(), detail + _ESTIMATED
         return replace(self._receipt(tried, used), error=kind, detail=detail)
+
+    def _answered(self, tried: Try, result: RunResult) -> ModelCall:
+        """The receipt of an answer. What the server does not count is estimated, or no budget would hold."""
+        free = tried.choice.account.provider == DEMO.provider
+        if free or (result.input_tokens and (result.output_tokens or not (result.content or result.calls))):
+            return self._receipt(tried, result)
+        guess = tried.estimated(result)
+        used = replace(
+            result,
+            input_tokens=result.input_tokens or guess.input_tokens,
+            output_tokens=result.output_tokens or guess.output_tokens,
+        )
+        return replace(self._receipt(tried, used), detail=UNCOUNTED)
 
     def _receipt(self, tried: Try, used: RunResult | None) -> ModelCall:
         account, asked = tried.choice.account, tried.choice.model

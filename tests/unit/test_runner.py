@@ -234,6 +234,27 @@ async def test_a_blank_reply_costs_what_the_vendor_says() -> None:
     assert blank.cost_micros == 3 * 2 + 2 * 8
 
 
+@pytest.mark.parametrize(("tokens_in", "tokens_out"), [(None, None), (0, 0), (None, 4), (9, None)])
+async def test_what_the_server_does_not_count_is_estimated_and_paid(
+    tokens_in: int | None, tokens_out: int | None
+) -> None:
+    answer = RunResult("seven b", "gpt-4.1", "openai", "main", input_tokens=tokens_in, output_tokens=tokens_out)
+    [call] = (await run(runner(Scripted([answer]), PRICED))).calls
+    assert (call.input_tokens, call.output_tokens) == (tokens_in or ASKED_TOKENS, tokens_out or 2)
+    assert call.cost_micros == call.input_tokens * 2 + call.output_tokens * 8
+    assert "estimates" in (call.detail or "")
+    assert call.error is None
+
+
+async def test_an_answer_that_used_all_its_time_is_not_asked_for_again_at_once() -> None:
+    endless = ProviderError(KINDS.TIMEOUT, "it did not end", spent=True)
+    provider = Scripted([endless, "never"])
+    with pytest.raises(RunFailed) as caught:
+        await run(runner(provider))
+    assert caught.value.error is endless
+    assert len(provider.requests) == 1
+
+
 async def test_a_cancelled_call_leaves_its_receipt() -> None:
     clock, trail = StoppedClock(), Trail()
     provider = ScriptedStream(["never"], shown=["seven b"], clock=clock)

@@ -14,7 +14,7 @@ from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.runs import Image, Turn
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from arvis.testing.conformance.provider import ProviderConformance, ProviderScene
-from arvis.testing.openai_server import Raw
+from arvis.testing.openai_server import Behaviour, Raw
 from tests.wings.ollama_scene import END, KINDS, LINES, REQUEST, body, calls, fails, open_scene, says, shows
 
 SUM = ToolSpec("sum", "Add numbers.", {"type": "object"})
@@ -155,3 +155,26 @@ async def test_a_stream_without_its_end_is_no_answer(text: bytes) -> None:
     async with open_scene() as scene:
         with pytest.raises(ProviderError):
             await scene.stream(Raw((text,), headers=LINES))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fails(404, "404 page not found"),
+        Raw((b"404 page not found",), status=404),
+        Raw((b"<html>Not found</html>",), status=404),
+        Raw((b"",), status=405),
+        Raw((b"not implemented",), status=501),
+        Raw((b"<html>Welcome</html>",)),
+    ],
+)
+async def test_a_server_that_cannot_show_its_models_is_asked_all_the_same(answer: Behaviour) -> None:
+    request = replace(REQUEST, turns=(Turn("user", "word " * 30_000),))
+    async with open_scene() as scene:
+        scene.server.script.clear()
+        scene.server.script += [answer, says("Hello"), says("Again")]
+        result = await scene.provider.complete(request, scene.account)
+        assert (result.content, result.window) == ("Hello", None)
+        assert scene.server.requests[-1].document["options"]["num_ctx"] == 65_536
+        assert (await scene.provider.complete(request, scene.account)).content == "Again"
+        assert len(scene.server.requests) == 3

@@ -1,9 +1,9 @@
-"""Where the parts of a prompt stand for each vendor: what changes behind what stays, the time last of all."""
+"""Where the parts of a prompt stand for each vendor: what changes behind what stays, the time behind the user's words."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -89,15 +89,33 @@ async def test_what_changes_stands_behind_what_stays(vendor: Vendor) -> None:
     assert "Be short." not in alone
 
 
-async def test_the_time_stands_last_of_all(vendor: Vendor) -> None:
+def newest_words(turns: tuple[Turn, ...]) -> int:
+    """The place of the user's newest words."""
+    return max(place for place, turn in enumerate(turns) if turn.role == "user" and turn.content)
+
+
+def message_with(said: str, messages: Sequence[object]) -> int:
+    """Some formats have several messages for the outputs of one turn."""
+    return next(place for place, message in enumerate(messages) if said in text_of(message))
+
+
+async def test_the_time_stands_behind_the_newest_words_and_never_behind_outputs(vendor: Vendor) -> None:
     async with asking(vendor) as ask:
         for turns in growing():
             messages = (await ask(turns=turns, tools=(SUM,), now=NOWS[0]))[vendor.messages]
-            text = text_of(messages)
+            text, said = text_of(messages), turns[newest_words(turns)].content
             assert text.count(NOWS[0]) == 1
-            assert NOWS[0] in text_of(messages[-1])
-            said = turns[-1].content or turns[-1].outputs[-1].content
+            assert NOWS[0] in text_of(messages[message_with(said, messages)])
             assert text.index(NOWS[0]) > text.rindex(said)
+
+
+async def test_the_time_stands_with_the_system_text_where_the_user_said_nothing(vendor: Vendor) -> None:
+    turns = growing()[2][3:]
+    async with asking(vendor) as ask:
+        document = await ask(turns=turns, tools=(SUM,), now=NOWS[0])
+    assert text_of(document).count(NOWS[0]) == 1
+    behind = [message for message in document[vendor.messages] if message["role"] != "system"]
+    assert NOWS[0] not in text_of(behind)
 
 
 async def test_the_time_adds_no_message(vendor: Vendor) -> None:
@@ -106,16 +124,21 @@ async def test_the_time_adds_no_message(vendor: Vendor) -> None:
             plain = (await ask(turns=turns))[vendor.messages]
             timed = (await ask(turns=turns, now=NOWS[0]))[vendor.messages]
             assert [message["role"] for message in timed] == [message["role"] for message in plain]
-            assert timed[:-1] == plain[:-1]
+            different = [place for place, (one, other) in enumerate(zip(plain, timed, strict=True)) if one != other]
+            assert different == [message_with(turns[newest_words(turns)].content, plain)]
 
 
 async def test_prompts_of_a_growing_conversation_begin_alike_whatever_the_time(vendor: Vendor) -> None:
+    """Between turns, up to the newest words; between rounds of tools of one turn, whose time is the same, all of it."""
+    talk = growing()
+    times = (NOWS[0], NOWS[1], NOWS[1], NOWS[2])
     async with asking(vendor) as ask:
-        documents = [
-            await ask(turns=turns, changing=CHANGING, now=now) for turns, now in zip(growing(), NOWS, strict=True)
-        ]
-    for before, after in pairwise(documents):
-        kept = text_of(without_marks(before[vendor.messages][:-1]))[:-1]
+        documents = [await ask(turns=turns, changing=CHANGING, now=now) for turns, now in zip(talk, times, strict=True)]
+    for number, (before, after) in enumerate(pairwise(documents)):
+        messages = before[vendor.messages]
+        asked = len(messages) if times[number] == times[number + 1] else newest_words(talk[number])
+        asked += messages[0]["role"] == "system" and times[number] != times[number + 1]
+        kept = text_of(without_marks(messages[:asked]))[:-1]
         assert text_of(without_marks(after[vendor.messages])).startswith(kept)
         assert {**before, vendor.messages: []} == {**after, vendor.messages: []}
 
@@ -140,9 +163,17 @@ def test_marks_stand_before_what_changes() -> None:
     assert "cache_control" in stays
     assert changes == {"type": "text", "text": CHANGING}
     for turns in growing():
-        newest = document_of(replace(request, turns=turns), "m")["messages"][-1]
-        assert newest["content"][-1] == {"type": "text", "text": NOWS[0]}
-        assert "cache_control" not in text_of(newest)
+        messages = document_of(replace(request, turns=turns), "m")["messages"]
+        assert messages[newest_words(turns)]["content"][-1]["text"] == NOWS[0]
+        assert "cache_control" not in text_of(messages[-1])
+
+
+def test_a_round_of_tools_reads_all_that_the_round_before_has_cached() -> None:
+    request = replace(anthropic_scene.REQUEST, changing=CHANGING, now=NOWS[0])
+    talk = growing()
+    asked, went_on = (document_of(replace(request, turns=turns), "m")["messages"] for turns in talk[1:3])
+    assert without_marks(went_on[: len(asked)]) == without_marks(asked)
+    assert any("cache_control" in text_of(message) for message in went_on[len(asked) - 1 :])
 
 
 def test_tools_are_marked_when_all_of_the_system_text_changes() -> None:
