@@ -1,23 +1,26 @@
-"""A run once more: from its beginning, or from a node in its midst with what came there and what the nodes before it gave."""
+"""A run once more: from its beginning, or from a node in its midst with what came there and what the nodes before it gave.
+
+Branches that do not lead through that node are not walked again: what they brought to the joins behind it waits there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.agents import workflow_runs
 from arvis.agents.workflow_runs import NewWorkflowRun
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound
-from arvis.domain.executions import Execution
+from arvis.domain.executions import Cursor, Execution
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.workflows import OUTPUT, STATE, Workflow, WorkflowRun
+from arvis.domain.workflows import STATE, Workflow, WorkflowRun
 from arvis.ports.store import Transaction
+from arvis.workflows.before import Arrival, Before
 from arvis.workflows.carried import Carried
 from arvis.workflows.drawing import Drawing
 from arvis.workflows.visiting import taint_of
-from arvis.workflows.walks import reach
 
 
 def begin_again(
@@ -32,6 +35,8 @@ def begin_again(
 ) -> Execution:
     """The run that repeats this one, in the same place. `node` None: from where that began. It walks the same version, or with
     `newest` the one that may run now. Raises `NotFound`, and `Unprocessable` where the version has no such node or cannot run."""
+    if request is not None and (known := tx.workflow_runs.of_request(request)) is not None:
+        return _begun(tx, known.execution_id)
     run, old, workflow = _found(tx, run_id)
     version = workflow_runs.whole_version(tx, workflow, None if newest else run.version)
     part = old.state[STATE]
@@ -41,9 +46,11 @@ def begin_again(
     entry = node or run.entry
     drawing = Drawing(version.document)
     drawn = drawing.nodes.get(entry)
+    beside: Sequence[Arrival] = ()
     if drawn is not None and not drawn.begins:
-        carried = carried or _came(drawing, old, entry, part.get("input")).to_json()
-        kept = _before(drawing, old, entry)
+        before = Before(drawing, version.document, tx.executions.cursors(old.id), old.state)
+        came = Carried.from_json(carried) if carried is not None else before.came_to(entry, part.get("input"))
+        carried, kept, beside = came.to_json(), before.outputs(entry), before.beside(entry, came)
     wanted = NewWorkflowRun(
         workflow=workflow,
         agent=_agent(tx, old, version.document, by),
@@ -61,7 +68,17 @@ def begin_again(
         carried=carried,
         more=kept,
     )
-    return workflow_runs.begin(tx, wanted, now)
+    begun = workflow_runs.begin(tx, wanted, now)
+    for arrival in beside:
+        tx.executions.put_cursor(Cursor(tx.new_id(), begun.id, arrival.gate, arrival.carried.to_json()))
+    return begun
+
+
+def _begun(tx: Transaction, execution_id: str) -> Execution:
+    known = tx.executions.get(execution_id)
+    if known is None:
+        raise NotFound("There is no such run any more.", fix="Begin it once more with another `Idempotency-Key`.")
+    return known
 
 
 def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workflow]:
@@ -70,23 +87,6 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
     if run is None or old is None or workflow is None:
         raise NotFound("There is no such run.", fix="Look it up in the list; old ones are removed in time.")
     return run, old, workflow
-
-
-def _came(drawing: Drawing, old: Execution, node: str, given: Any) -> Carried:
-    """The newest that a node before this one gave; where none did, what the run began with."""
-    sources = {each.source for each in drawing.live if each.target == node}
-    known = [(source, old.state[OUTPUT + source]) for source in sources if OUTPUT + source in old.state]
-    if not known:
-        return Carried(output=given)
-    source, newest = max(known, key=lambda each: (int(each[1].get("at") or 0), each[0]))
-    return Carried().on(source, newest.get("output"), newest.get("handle"))
-
-
-def _before(drawing: Drawing, old: Execution, node: str) -> dict[str, Any]:
-    """What the nodes gave that this one does not lead to: templates speak of them."""
-    behind = reach([node], drawing.ways)
-    ids = [node_id for node_id in drawing.nodes if node_id not in behind and OUTPUT + node_id in old.state]
-    return {OUTPUT + node_id: old.state[OUTPUT + node_id] for node_id in ids}
 
 
 def _agent(tx: Transaction, old: Execution, document: Mapping[str, Any], by: str | None) -> Agent:

@@ -39,6 +39,16 @@ class Carried:
         joined = tuple((source, error) for source, error in known.get("joined", ()))
         return cls(**{**known, "regions": tuple(known.get("regions", ())), "joined": joined})
 
+    def origin(self) -> dict[str, Any]:
+        """Return what a node keeps of how it was come to, without the output: enough to come to it once more."""
+        found = {
+            "source": self.source,
+            "joined": [list(each) for each in self.joined],
+            "rounds": dict(self.rounds),
+            "regions": list(self.regions),
+        }
+        return {name: value for name, value in found.items() if value}
+
     def on(self, node_id: str, output: Any, handle: str | None = None) -> Carried:
         """What leaves this node."""
         return replace(self, output=output, source=node_id, handle=handle, joined=())

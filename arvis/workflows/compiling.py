@@ -107,6 +107,11 @@ def _is_taken(handle: str, chosen: str | None, *, always: bool) -> bool:
     return chosen is None or handle == chosen or (always and not handle)
 
 
+def joins_of(document: Mapping[str, Any]) -> dict[str, Join]:
+    """Return how branches come together in a document without errors, by node."""
+    return _joins(document, [_drawn(node, document) for node in document["nodes"]])
+
+
 # -- joins -------------------------------------------------------------------------------------------------------------
 
 

@@ -85,7 +85,7 @@ def leave(
     run_log.write(context, [*log, line(drawn.id, LogType.STEP_END, _end_note(handle, tainted=tainted))])
     known = taint_of(context.state) | taint
     kept: dict[str, Any] = {"output": output, "label": drawn.label, "at": context.now(), "handle": handle}
-    kept |= {"tainted": True} if tainted else {}
+    kept |= {"came": carried.origin(), **({"tainted": True} if tainted else {})}
     kept |= {_TAINT: sorted(taint)} if taint else {}
     kept |= {"threadId": thread} if thread else {}
     kept |= {"warnings": warnings} if (warnings := warnings_in(log)) else {}
@@ -112,7 +112,8 @@ def give_up(
     """This branch has failed, and the run with it; but inside a `parallel` that has a merge, the merge hears of it. `log` are lines
     that stand before the error, which is of this `kind`; `taint` is what this node's children read."""
     merge = regions.merge_behind(drawn.document, drawn.id, carried.regions)
-    kept = {"output": None, "label": drawn.label, "at": context.now(), "failed": error, _TAINT: sorted(taint)}
+    kept: dict[str, Any] = {"output": None, "label": drawn.label, "at": context.now(), "failed": error}
+    kept |= {_TAINT: sorted(taint), "came": carried.origin()}
     changes = {OUTPUT + drawn.id: kept, _TAINT: sorted(taint_of(context.state) | taint), **changes}
     lines = [*log, line(drawn.id, kind, error)]
     if merge is None:
