@@ -10,6 +10,7 @@ from arvis.commands.invocation import Invocation, Said, Spoken
 from arvis.commands.memory import memory
 from arvis.commands.new import new, reset
 from arvis.commands.run import run
+from arvis.commands.start import is_start, start
 from arvis.commands.stop import stop
 from arvis.commands.usage import usage
 from arvis.commands.why import why
@@ -20,16 +21,19 @@ from arvis.ports.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A script, and what it does in a few words."""
+    """A script, and what it does in a few words; one that is `unlisted` is shown in no list."""
 
     run: Callable[[Transaction, Invocation, int], str | Said]
     about: str
+    unlisted: bool = False
 
 
 def parse(text: str) -> Spoken | None:
     """The command that a message is, or None. What plugins know to do is done in the agent's turn (`agents/extending.py`)."""
     found = split_command(text)
-    return Spoken(*found) if found is not None and found[0] in COMMANDS else None
+    if found is None or found[0] not in COMMANDS or (found[0] == "start" and not is_start(found[1])):
+        return None
+    return Spoken(*found)
 
 
 def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
@@ -40,17 +44,18 @@ def perform(tx: Transaction, invocation: Invocation, now: int) -> Said:
 
 def command_hints() -> Sequence[CommandHint]:
     """For platforms that show their users a list of commands."""
-    return [CommandHint(name, command.about) for name, command in COMMANDS.items()]
+    return [CommandHint(name, command.about) for name, command in COMMANDS.items() if not command.unlisted]
 
 
 def _help(tx: Transaction, invocation: Invocation, _now: int) -> str:
     """The commands of plugins stand behind ours, which come first where two have one name."""
-    lines = [f"/{name}: {command.about}" for name, command in COMMANDS.items()]
+    lines = [f"/{name}: {command.about}" for name, command in COMMANDS.items() if not command.unlisted]
     lines += [f"/{each.name}: {each.about}" for each in invocation.more if each.name not in COMMANDS]
     return "\n".join([*lines, how_to_address(tx, invocation)])
 
 
 COMMANDS: Mapping[str, Command] = {
+    "start": Command(start, "say hello", unlisted=True),
     "help": Command(_help, "show this list"),
     "new": Command(new, "begin a new conversation; memory stays"),
     "reset": Command(reset, "begin a new conversation with an empty folder; memory stays"),

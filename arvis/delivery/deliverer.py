@@ -41,13 +41,13 @@ _SHORT = 1_000
 OfAddress = Callable[[Address], Connector | None]
 
 
-async def _nothing_shown(_: str) -> None:
+async def _nothing_shown(_execution_id: str, _address: Address) -> None:
     """Nobody shows drafts."""
 
 
 class Deliverer:
     """`Handler` for jobs of kind `deliver`. `connector_of` gives the bot of an address, or None while it is not here;
-    `release` makes whoever shows the draft of a turn leave it alone; `rests` is shared with them."""
+    `release` ends what is shown of a turn at work, its draft and typing; `rests` is shared with them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Deliverer:
         clock: Clock,
         bus: Bus,
         lateness: Lateness | None = None,
-        release: Callable[[str], Awaitable[None]] = _nothing_shown,
+        release: Callable[[str, Address], Awaitable[None]] = _nothing_shown,
         rests: Rests | None = None,
     ) -> None:
         self._store = store
@@ -126,7 +126,7 @@ class Deliverer:
 
     async def _begin(self, connector: Connector, job: Job, delivery: Delivery, pieces: Sequence[Piece]) -> Verdict:
         if delivery.execution_id is not None:
-            await self._release(delivery.execution_id)
+            await self._release(delivery.execution_id, delivery.address)
             try:
                 await self._find_draft(connector, delivery.execution_id)
             except SendError as error:

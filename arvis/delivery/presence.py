@@ -88,8 +88,10 @@ class Presence:
                 for task in [*self._tasks, *self._typing.values()]:
                     task.cancel()
 
-    async def release(self, execution_id: str) -> None:
-        """Leave the draft of a turn alone from now on; nothing of it is on its way when this returns."""
+    async def release(self, execution_id: str, address: Address) -> None:
+        """Its answer is about to be sent: leave the draft of a turn alone and end typing from now on. Nothing of it is on
+        its way when this returns; typing that came behind an answer would be shown for seconds."""
+        self._stop_typing(address)
         if (showing := self._shown(execution_id)) is not None:
             with contextlib.suppress(TimeoutError):  # an answer does not wait for a platform that hangs
                 async with asyncio.timeout(LONGEST_CHANGE):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-from slackify_markdown import slackify_markdown
+from slackify_markdown.slackify import SlackifyMarkdown
 
 from arvis.domain.messages import Button, ButtonStyle, Delivery
 from arvis.domain.platforms import Piece
@@ -31,8 +32,25 @@ _PINGS = re.compile(
     re.IGNORECASE,
 )
 _WORD_JOINER = "\u2060"
+#: Slack formats whole words only: in the middle of a word, this stands between its letters and the mark.
+_ZERO_WIDTH_SPACE = "\u200b"
+
+_OPENING, _CLOSING = ({f"{name}_{side}" for name in ("em", "strong", "s")} for side in ("open", "close"))
 
 _STYLES = {ButtonStyle.PRIMARY: "primary", ButtonStyle.SUCCESS: "primary", ButtonStyle.DANGER: "danger"}
+
+
+class _Mrkdwn(SlackifyMarkdown):  # type: ignore[misc]  # it ships no types
+    """Slack's form of Markdown, with emphasis inside of words."""
+
+    def render(self, tokens: Any, options: Any, env: Any) -> str:
+        for token in tokens:
+            for before, after in pairwise(token.children or ()):
+                if after.type in _OPENING and before.type == "text" and before.content[-1:].isalnum():
+                    before.content += _ZERO_WIDTH_SPACE
+                if before.type in _CLOSING and after.type == "text" and after.content[:1].isalnum():
+                    after.content = _ZERO_WIDTH_SPACE + after.content
+        return str(super().render(tokens, options, env))
 
 
 def silent(text: str) -> str:
@@ -57,7 +75,7 @@ def message_of(content: str, buttons: Sequence[Button], *, plain: bool = False) 
     """`text` and `blocks` of a message; `plain` where Slack does not take Markdown blocks."""
     quiet = silent(content)
     # Once more: there, a link to `!channel` is a mention.
-    simple = silent(slackify_markdown(quiet).strip("\n")) if quiet else ""
+    simple = silent(_Mrkdwn(quiet).slackify().strip("\n")) if quiet else ""
     blocks: list[dict[str, Any]] = []
     if quiet and plain:
         blocks = [_section(part) for part in split(simple, _SECTION_LIMIT, utf16_length)]

@@ -9,7 +9,7 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import telegram
@@ -36,7 +36,11 @@ _LESS: Final = "\ufdd0"
 _IMAGE: Final = re.compile(r'<img src="([^"]*)"(?: alt="([^"]*)")?[^>]*>')
 #: Twenty quotations and lists within one another: nobody writes that, and to read hundreds of them takes seconds.
 _DEEP: Final = re.compile(r"^(?:[ \t]*(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))){20}", re.MULTILINE)
-_ANCHOR: Final = re.compile(r'<a href="(?!https?:|mailto:)[^"]*">(.*?)</a>', re.IGNORECASE | re.DOTALL)
+_ANCHOR: Final = re.compile(r'<a href="((?!https?:|mailto:)[^"]*)">(.*?)</a>', re.IGNORECASE | re.DOTALL)
+#: Targets that say nothing to a reader: people, and places in a page that is not there.
+_MUTE: Final = re.compile(r"tg:|#", re.IGNORECASE)
+#: Characters of an address that are shown.
+_LONGEST_ADDRESS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,8 @@ def formatted(markdown: str) -> Formatted:
     text = text.replace(_LESS, "<").rstrip()
     if not text:
         return Formatted(_without_mentions(clean.strip(), ()).text)
-    return _without_mentions(text, [entity for entity in entities if entity.offset < utf16_length(text)])
+    inside = [entity for entity in entities if entity.offset < utf16_length(text)]
+    return _without_mentions(*_with_addresses(text, inside))
 
 
 def measure(markdown: str) -> int:
@@ -74,7 +79,7 @@ def rich(markdown: str) -> dict[str, Any]:
     message = telegramify_markdown.richify(sound(markdown).replace("<", _LESS), skip_entity_detection=True)
     text = (message.html or "").replace(_LESS, "&lt;")
     text = _IMAGE.sub(lambda found: f'<a href="{found[1]}">{found[2] or html.escape("[image]")}</a>', text)
-    return {"html": _ANCHOR.sub(r"\1", text), "skip_entity_detection": True}
+    return {"html": _ANCHOR.sub(_address_shown, text), "skip_entity_detection": True}
 
 
 def sound(text: str) -> str:
@@ -86,6 +91,35 @@ def sound(text: str) -> str:
 def plain(shown: Formatted) -> str:
     """The text for where it stands without its entities: then code is text like any other, with names in it."""
     return _without_mentions(shown.text, ()).text
+
+
+def _with_addresses(text: str, entities: Sequence[MessageEntity]) -> tuple[str, list[MessageEntity]]:
+    """Links that Telegram does not take are shown as their text and, behind it, their address."""
+    units = text.encode("utf-16-le")
+    kept = list(entities)
+    for link in sorted((one for one in entities if one.type == "text_link"), key=lambda one: -one.offset):
+        end = link.offset + link.length
+        address = (link.url or "").replace(_LESS, "<")[:_LONGEST_ADDRESS]
+        shown = units[2 * link.offset : 2 * end].decode("utf-16-le", "replace")
+        if _is_kept(link) or not address or _MUTE.match(address) or shown.strip() == address:
+            continue
+        added = f" ({address})".encode("utf-16-le")
+        units = units[: 2 * end] + added + units[2 * end :]
+        kept = [_behind(one, end, len(added) // 2) for one in kept]
+    return units.decode("utf-16-le", "replace"), kept
+
+
+def _behind(entity: MessageEntity, at: int, units: int) -> MessageEntity:
+    """The entity after so many units were put in at a place."""
+    if entity.offset >= at:
+        return replace(entity, offset=entity.offset + units)
+    longer = entity.offset + entity.length > at
+    return replace(entity, length=entity.length + units) if longer else entity
+
+
+def _address_shown(found: re.Match[str]) -> str:
+    address, shown = found[1][:_LONGEST_ADDRESS], found[2]
+    return shown if not address or _MUTE.match(address) or shown == address else f"{shown} ({address})"
 
 
 def _without_mentions(text: str, entities: Sequence[MessageEntity]) -> Formatted:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+import structlog
 import telegram
 
 from arvis.domain.messages import Address, Button, Delivery, OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import Receipt, SendError
+from connectors.formatting.notes import not_sent, with_note
 from connectors.formatting.planning import pieces
 from connectors.telegram.client import CallFailed, Client, send_error
 from connectors.telegram.files import TRANSFER_SECONDS, UPLOAD_LIMIT, Media, media_of
 from connectors.telegram.formatting import CAPTION_LIMIT, Formatted, formatted, measure, parts, plain, rich
+
+log = structlog.get_logger(__name__)
 
 PLACEHOLDER: Final = "…"
 _LABEL_LIMIT: Final = 64
@@ -49,9 +54,20 @@ class Outgoing:
         self._rich = rich_messages
 
     async def send(self, part: Part) -> Receipt:
-        """Raises `SendError`."""
+        """A file that Telegram does not take leaves a note in its place. Raises `SendError`."""
         if not part.piece.content.strip() and not part.piece.files:
             raise SendError("There is nothing to send", permanent=True)
+        try:
+            return await self._send(part)
+        except SendError as error:
+            if not part.piece.files or not error.permanent or error.gone:
+                raise
+            log.warning("telegram_file_refused", part=part.key, error=str(error))
+            note = not_sent(part.piece.files, str(error).rstrip("."))
+            piece = Piece(with_note(part.piece.content, note), part.piece.buttons)
+            return await self._send(replace(part, piece=piece))
+
+    async def _send(self, part: Part) -> Receipt:
         media = [_media(part, file) for file in part.piece.files]
         if part.platform_id is not None and await self._filled(part, part.platform_id, media):
             return Receipt(part.platform_id)

@@ -216,7 +216,7 @@ class Voyage:
     def _due(self, tx: Transaction) -> int | None:
         return tx.jobs.next_due()
 
-    async def _release(self, execution_id: str) -> None:
+    async def _release(self, execution_id: str, address: Address) -> None:
         self.released.append(execution_id)
 
     async def _work(self, deliverer: Deliverer, store: Store, job: Job) -> None:

@@ -220,9 +220,9 @@ class House:
             node="node",
         )
 
-    async def _release(self, execution_id: str) -> None:
+    async def _release(self, execution_id: str, address: Address) -> None:
         if self.presence is not None:
-            await self.presence.release(execution_id)
+            await self.presence.release(execution_id, address)
 
     def build_presence(self) -> Presence:
         """What shows people that an agent is at work, from now on."""

@@ -53,6 +53,13 @@ def test_platforms_can_show_the_commands() -> None:
     assert all(0 < len(about) <= 100 for about in hints.values())
 
 
+async def test_a_start_is_greeted_without_a_model(either_house: House) -> None:
+    for text in ("/start", "/start@arvis_bot", "/start invitation-5"):
+        assert (await reply_to(either_house, text)).startswith("Hello, I am Helper.\nHere every message is for Helper.")
+    assert either_house.provider.asked == []
+    assert commands.parse("/start the engine, please") is None
+
+
 async def test_what_is_no_command_goes_to_the_model(house: House) -> None:
     house.provider.script.append("A file of users.")
     assert await reply_to(house, "/etc/passwd?") == "A file of users."

@@ -33,11 +33,18 @@ class ShowingConnector(RecordingConnector):
         self.faces: list[str] = []
         self.buttons: list[Button] = []
         self.typed = 0
+        #: How many times `typing_seconds` a send takes, and how often typing was shown meanwhile.
+        self.sending = 0
+        self.typed_behind = 0
         self.refusals: list[SendError] = []
         self.slow: Held | None = None
         self.changed = asyncio.Event()
 
     async def send(self, part: Part) -> Receipt:
+        typed = self.typed
+        for _ in range(self.sending):
+            await asyncio.sleep(self.typing_seconds)
+        self.typed_behind += self.typed - typed
         await super().send(part)
         platform_id = part.platform_id or f"m{len(self.chat)}"
         self.chat[platform_id] = part.piece.content
@@ -164,6 +171,16 @@ async def test_typing_goes_on_until_the_reply_is_out(house: House, chat: Showing
         await house.ask("again", channel="other")
         await house.until_sent(1, "other")
     assert chat.typed <= typed + 10, "nobody types for ever"
+
+
+async def test_nothing_is_typed_while_the_answer_is_sent(house: House, chat: ShowingConnector) -> None:
+    chat.sending = 20
+    async with watched(house):
+        _, held = await write(house, "")
+        await chat.until(lambda: chat.typed >= 3)
+        held.go.set()
+        await house.until_sent(1)
+    assert chat.typed_behind == 0
 
 
 async def test_typing_ends_with_a_message_that_is_taken_back(house: House, chat: ShowingConnector) -> None:

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from arvis.domain.messages import OutgoingFile
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.connector import SendError
 from arvis.testing.conformance.connector_parts import delivery, running
 from tests.platforms.faults.wire import Fault, Kind
 from tests.platforms.recording_inbox import RecordingInbox
+from tests.platforms.telegram_server_state import ApiError
 from tests.platforms.telegram_stage import TelegramStage
 
 
@@ -46,6 +48,21 @@ async def test_a_send_that_is_not_acknowledged_is_uncertain(stage: TelegramStage
     with pytest.raises(SendError) as caught:
         await connector.send(Part(delivery(stage.address(direct=True), "hello"), 0, Piece("hello")))
     assert (caught.value.uncertain, caught.value.acknowledged) == (True, False)
+
+
+async def test_a_file_that_is_refused_does_not_take_its_text_with_it(stage: TelegramStage) -> None:
+    text = "Bad Request: not enough rights to send documents to the chat"
+    stage.server.refuse_sends(1, ApiError(400, text))
+    connector, address = await stage.connector(), stage.address(direct=True)
+    file = OutgoingFile("notes.txt", "text/plain", 5, content="hello")
+    await connector.send(Part(delivery(address, "Here it is."), 0, Piece("Here it is.", (), (file,))))
+    huge = OutgoingFile("film.bin", "application/octet-stream", 51 * 1024 * 1024, sha256="0" * 64)
+    data = {"0" * 64: bytes(51 * 1024 * 1024)}
+    await connector.send(Part(delivery(address, ""), 1, Piece("", (), (huge,)), data=data))
+    first, second = (shown.text for shown in stage.shown(address))
+    assert first.startswith("Here it is.")
+    assert "The file notes.txt could not be sent" in first
+    assert "The file film.bin could not be sent: Telegram takes files of at most 50 MB" in second
 
 
 async def test_polls_that_answer_at_once_are_no_storm(stage: TelegramStage) -> None:

@@ -65,7 +65,7 @@ def as_message(markdown: str) -> dict[str, object]:
         ("# Head\n\ntext **b** _i_ ~~s~~ ||x||", "Head\n\ntext b i s x", [("bold", "Head"), ("bold", "b"), ("italic", "i"), ("strikethrough", "s"), ("spoiler", "x")]),
         ("👩‍🚀 **東京**", "👩‍🚀 東京", [("bold", "東京")]),
         ("List<String> & <b>x</b>\n<div>\nq\n</div>", "List<String> & <b>x</b>\n<div>\nq\n</div>", []),
-        ("[x](https://a.example) [y](javascript:1) [z](tg://user?id=5)", "x y z", [("text_link", "x")]),
+        ("[x](https://a.example) [y](javascript:1) [z](tg://user?id=5)", "x y (javascript:1) z", [("text_link", "x")]),
         ("```py\n@app\n```", "@app", [("pre", "@app")]),
         ("[a]: https://a.example", "[a]: https://a.example", []),
         ("a\ud83db\0c", "a\ufffdbc", []),
@@ -139,3 +139,27 @@ def test_rich_messages_fetch_nothing_and_call_nobody() -> None:
     assert "<img" not in message["html"]
     assert "tg://" not in message["html"]
     assert message["skip_entity_detection"] is True
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("See [the guide](docs/guide.md).", "See the guide (docs/guide.md)."),
+        ("**at [home](ftp://a.example/x)** 😀 [there](./y)", "at home (ftp://a.example/x) 😀 there (./y)"),
+        ("[@ann](/people/@ann)", "@\u2060ann (/people/@\u2060ann)"),
+        ("![a plan](data:image/png;base64,AA)", "a plan (data:image/png;base64,AA)"),
+        ("[Ann](tg://user?id=5) and [above](#top)", "Ann and above"),
+        ("[x](https://a.example) [y](mailto:a@b.example)", "x y"),
+    ],
+)
+def test_an_address_that_telegram_does_not_take_is_shown(markdown: str, shown: str) -> None:
+    found = formatted(markdown)
+    assert found.text == shown
+    for entity in found.entities:
+        assert entity.offset + entity.length <= len(shown.encode("utf-16-le")) // 2
+    assert all(word in rich(markdown)["html"] for word in shown.replace("\u2060", "").split() if word.isalpha())
+
+
+def test_emphasis_around_an_address_includes_it() -> None:
+    [bold] = formatted("**at [home](ftp://a.example/x)** now").entities
+    assert (bold.type, bold.offset, bold.length) == ("bold", 0, len("at home"))
