@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import discord
 
-from connectors.discord.http import BotHttp
+from connectors.discord.http import LOGIN_SECONDS, BotHttp
 
 
 def intents() -> discord.Intents:
@@ -63,7 +63,8 @@ class Gateway(discord.Client):
     async def login(self, token: str) -> None:
         """The library would also read who the bot and its application are, which the gateway tells."""
         await self._async_setup_hook()
-        await self.http.static_login(token)
+        async with asyncio.timeout(LOGIN_SECONDS):
+            await self.http.static_login(token)
 
     async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002  (always, once connected)
         """The library's way to connect again needs a connection that was there: a first one that fails ends this."""

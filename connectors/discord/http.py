@@ -25,6 +25,9 @@ from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryL
 _LONGEST_WAIT = 30.0
 #: Seconds between two connections to the gateway, at least.
 _BETWEEN_CONNECTIONS = 1.0
+#: Seconds that a connection to the gateway may take to come about, and a login.
+_DIAL_SECONDS = 15.0
+LOGIN_SECONDS = 15.0
 
 
 class DiscordDialect:
@@ -120,7 +123,8 @@ class BotHttp(HTTPClient):
         asked = yarl.URL(url)
         if asked.host == DiscordWebSocket.DEFAULT_GATEWAY.host:
             asked = yarl.URL(self._endpoints.gateway).with_query(asked.query)
-        return await super().ws_connect(str(asked), compress=compress)
+        async with asyncio.timeout(_DIAL_SECONDS):
+            return await super().ws_connect(str(asked), compress=compress)
 
     async def _look_at(
         self, _session: aiohttp.ClientSession, _context: object, end: aiohttp.TraceRequestEndParams

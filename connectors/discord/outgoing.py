@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Any
 
 from arvis.domain.messages import Address, Button
@@ -18,7 +17,7 @@ from arvis.domain.platforms import Draft, Part, Piece
 from arvis.ports.clock import Clock
 from arvis.ports.connector import Receipt, SendError
 from connectors import answers
-from connectors.answers import Uncertain
+from connectors.answers import Refused, Uncertain
 from connectors.discord.failures import (
     MISSING_PERMISSION,
     REQUEST_ERRORS,
@@ -181,8 +180,7 @@ class Outgoing:
         except CallFailed as error:
             if error.code == _THREAD_EXISTS:
                 return address.thread
-            refused = error.forbidden or error.missing or error.status == HTTPStatus.BAD_REQUEST
-            if not refused or error.code == UNKNOWN_CHANNEL:
+            if not isinstance(error.failure, Refused) or error.rejects_token:
                 raise
             return address.channel
         # A thread has the id of the message that it begins with.

@@ -12,7 +12,7 @@ from discord.http import Route
 
 from connectors import answers
 from connectors.answers import Uncertain
-from connectors.discord.http import BotHttp, CallFailed, Endpoints
+from connectors.discord.http import LOGIN_SECONDS, BotHttp, CallFailed, Endpoints
 
 #: Seconds after which nobody knows any more what became of a request. Waiting for rate limits counts.
 _PATIENCE = 90.0
@@ -88,7 +88,7 @@ class Rest:
     async def _login(self) -> BotHttp:
         http = BotHttp(self._endpoints, self._jitter)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(LOGIN_SECONDS):
                 self.user_id = _id_of(await http.static_login(self._token))
         except BaseException:
             await http.close()

@@ -33,6 +33,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 PATIENCE = 120.0
 #: Slack does not always answer a farewell.
 _FAREWELL_SECONDS = 1.0
+#: Seconds that a connection may take to come about.
+_DIAL_SECONDS = 15.0
 #: The client's own level: its remarks about each connection are of no use to anybody else.
 _client_log = logging.getLogger(f"{__name__}.client")
 
@@ -135,9 +137,10 @@ class Socket(SocketModeClient):
                 await asyncio.wait_for(self.current_session.close(), _FAREWELL_SECONDS)
 
     async def _dial(self, url: str) -> aiohttp.ClientWebSocketResponse:
-        return await self.aiohttp_client_session.ws_connect(
-            url, autoping=False, heartbeat=self.ping_interval, proxy=self.proxy
-        )
+        async with asyncio.timeout(_DIAL_SECONDS):
+            return await self.aiohttp_client_session.ws_connect(
+                url, autoping=False, heartbeat=self.ping_interval, proxy=self.proxy
+            )
 
     async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
         """Each message has a task of its own, which would outlive the client."""

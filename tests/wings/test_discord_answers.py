@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -122,3 +123,22 @@ async def test_a_file_that_may_not_be_attached_does_not_take_the_text_with_it(st
     with pytest.raises(SendError) as caught:
         await connector.send(Part(delivery(address, "No."), 1, Piece("No.", (), (NOTES,))))
     assert caught.value.gone, "nothing may be written there"
+
+
+@pytest.mark.parametrize("call", ["GET /gateway", "GET /users/@me"])
+async def test_a_start_that_hangs_is_given_up(stage: DiscordStage, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("connectors.discord.http._DIAL_SECONDS", 0.2)
+    monkeypatch.setattr("connectors.discord.gateway.LOGIN_SECONDS", 0.2)
+    stage.server.wire.spoil(Fault(call, Kind.HANG, left=1))
+    connector = await stage.connector()
+    with pytest.raises(ConnectionError, match=r"out of reach|cannot be reached"):
+        await connector.run(RecordingInbox(), lambda _: None)
+
+
+@pytest.mark.parametrize("kind", [Kind.S404, Kind.S409, Kind.S403])
+async def test_an_answer_whose_thread_cannot_be_opened_stands_in_its_channel(stage: DiscordStage, kind: Kind) -> None:
+    asked = await stage.say("a question", direct=False)
+    stage.server.wire.spoil(Fault(f"GET {MESSAGES}/{{message}}", kind, left=1))
+    connector, address = await stage.connector(), replace(stage.address(), thread=asked)
+    await connector.send(Part(delivery(address, "hello"), 0, Piece("hello")))
+    assert [shown.text for shown in stage.shown(stage.address())] == ["hello"]

@@ -1,5 +1,5 @@
-"""The fault matrix in short: calls of each connector, answered in some wrong ways (`python -m tests.platforms.faults`: in
-all of them)."""
+"""The fault matrix in short: some calls of each connector, each answered in one wrong way (`python -m
+tests.platforms.faults`: all of them in all ways)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _KINDS = (
     Fault("", Kind.LIST, carried_out=True),
 )
 _PATIENCE = 60
+#: Calls of a platform that one run looks at; the full matrix looks at all.
+_MOST = 8
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 async def test_no_wrong_answer_stops_a_bot(platform: str) -> None:
-    known = await calls(platform)
+    known = (await calls(platform))[::2][:_MOST]
     faults = [(call, _KINDS[number % len(_KINDS)]) for number, call in enumerate(known)]
     chosen = [Case(platform, Fault(call, fault.kind, fault.carried_out)) for call, fault in faults]
-    found = await run(chosen, patience=_PATIENCE, parallel=6)
+    found = await run(chosen, patience=_PATIENCE, parallel=8)
     assert sum(outcome.record.hits > 0 for outcome in found) >= len(known) - 2
     assert {outcome.record.case.label: outcome.problems for outcome in found if outcome.problems} == {}
