@@ -7,6 +7,7 @@ to the bot's own instead.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -20,6 +21,8 @@ from discord.http import HTTPClient, Route
 
 from connectors import answers
 from connectors.answers import Answer, Complaint, Done, Failure, Refused, RetryLater, Uncertain
+
+_log = logging.getLogger(__name__)
 
 #: A rate limit that lasts longer (seconds) is not waited for here: the job rests. The library allows nothing below 30.
 _LONGEST_WAIT = 30.0
@@ -114,8 +117,9 @@ class BotHttp(HTTPClient):
         route.url = self._endpoints.api + route.url.removeprefix(Route.BASE)
         try:
             return await super().request(route, files=files, form=form, **options)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             # What the library makes of headers that are not as documented. The request was carried out, or was not.
+            _log.warning("Discord's answer to %s %s cannot be read: %r", route.method, route.path, error)
             raise CallFailed(Uncertain("Discord answered in a form that is not its own.")) from None
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> aiohttp.ClientWebSocketResponse:

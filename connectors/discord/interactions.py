@@ -99,14 +99,14 @@ class Interactions:
 
     async def _answer(self, data: Event, kind: int, body: dict[str, Any]) -> None:
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
-        await self._request(data, "POST", path, str(data["id"]), {"type": kind, "data": body})
+        await self._request(data, "POST", path, answers.text(data, "id"), {"type": kind, "data": body})
 
     async def _original(self, data: Event, body: dict[str, Any]) -> None:
         path = "/webhooks/{webhook_id}/{webhook_token}/messages/@original"
         await self._request(data, "PATCH", path, self._application, body)
 
     async def _request(self, data: Event, method: str, path: str, id_: str, body: dict[str, Any]) -> None:
-        token = str(data["token"])
+        token = answers.text(data, "token")
         await self._rest.request(method, path, within=COSMETIC_SECONDS, webhook_id=id_, webhook_token=token, json=body)
 
 

@@ -96,8 +96,8 @@ async def fetch(client: Client, source: str, max_bytes: int) -> bytes:
             raise _too_large(limit) from error
         permanent = error.refused and error.says("invalid file_id", "file_id_invalid")
         raise FetchError(str(error), permanent=permanent, retry_after=error.delay) from error
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise FetchError(f"Telegram did not hand out the file: {type(error).__name__}") from None
+    except (httpx.HTTPError, httpx.InvalidURL):
+        raise FetchError("The connection broke while Telegram handed out the file") from None
     if status != HTTPStatus.OK:
         raise FetchError(f"Telegram did not hand out the file: status {status}")
     if len(data) > limit:

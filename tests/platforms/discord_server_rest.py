@@ -40,6 +40,8 @@ class RestSide:
         self.typed: list[str] = []
         self.registered = 0
         self.hides_sizes = False
+        #: Headers of the answers to new messages.
+        self.odd_headers: dict[str, str] = {}
         self._heard = asyncio.Event()
 
     def routes(self) -> list[web.RouteDef]:
@@ -144,7 +146,7 @@ class RestSide:
             self.world.nonces[nonce] = (time.monotonic(), channel["id"], message["id"])
         self.world.pings[message["id"]] = _pings(body)
         await self.gateway.dispatch("MESSAGE_CREATE", self.as_event(message))
-        return answer(message)
+        return answer(message, headers=self.odd_headers)
 
     async def _change(self, request: web.Request) -> web.Response:
         message = self.world.find_message(request.match_info["channel"], request.match_info["message"])

@@ -125,6 +125,48 @@ async def test_a_file_that_may_not_be_attached_does_not_take_the_text_with_it(st
     assert caught.value.gone, "nothing may be written there"
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        {},
+        {"id": "1"},
+        {"channel_id": "5", "type": 2},
+        {"channel_id": "5", "type": 3, "data": [], "id": ["x"], "token": 7},
+    ],
+)
+async def test_an_event_in_another_form_costs_only_itself(stage: DiscordStage, event: dict[str, object]) -> None:
+    names = (
+        "INTERACTION_CREATE",
+        "GUILD_CREATE",
+        "GUILD_DELETE",
+        "THREAD_LIST_SYNC",
+        "CHANNEL_UPDATE",
+        "MESSAGE_DELETE",
+    )
+    inbox = RecordingInbox()
+    async with running(await stage.connector(), inbox):
+        for name in names:
+            for session in stage.server.gateway.sessions.values():
+                await stage.server.gateway._event(session, name, event)
+        await stage.say("hello")
+        await inbox.message("hello")
+
+
+async def test_headers_in_another_form_cost_only_their_request(stage: DiscordStage) -> None:
+    stage.server.rest.odd_headers = {
+        "X-RateLimit-Remaining": "many",
+        "X-RateLimit-Limit": "",
+        "X-RateLimit-Bucket": "b",
+    }
+    connector, address = await stage.connector(), stage.address()
+    with pytest.raises(SendError) as caught:
+        await connector.send(Part(delivery(address, "hello"), 0, Piece("hello")))
+    assert caught.value.uncertain
+    stage.server.rest.odd_headers = {}
+    await connector.send(Part(delivery(address, "hello"), 0, Piece("hello")))
+    assert [shown.text for shown in stage.shown(address)] == ["hello"]
+
+
 @pytest.mark.parametrize("call", ["GET /gateway", "GET /users/@me"])
 async def test_a_start_that_hangs_is_given_up(stage: DiscordStage, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.discord.http._DIAL_SECONDS", 0.2)
