@@ -44,6 +44,8 @@ MOST_REMEMBERED = 1000
 SETTLING_SECONDS = 1.0
 #: Seconds that an answer waits for a change that is on its way.
 LONGEST_CHANGE = 10.0
+#: Seconds for which nothing is typed in a place where an answer is being sent, unless it is known to be out before.
+LONGEST_QUIET = 60.0
 
 _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
 
@@ -71,6 +73,9 @@ class Presence:
         #: The turns at work in a place, by their messages.
         self._at_work: dict[Address, set[str]] = {}
         self._heard: dict[Address, float] = {}
+        #: Until when nothing is typed in a place because an answer is being sent there, and when the last one was sent.
+        self._quiet: dict[Address, float] = {}
+        self._settled: dict[Address, float] = {}
         self._showings: dict[str, Showing] = {}
         #: Those whose last change may still be on its way, and the newest turns that were shown here.
         self._ending: set[Showing] = set()
@@ -91,7 +96,11 @@ class Presence:
     async def release(self, execution_id: str, address: Address) -> None:
         """Its answer is about to be sent: leave the draft of a turn alone and end typing from now on. Nothing of it is on
         its way when this returns; typing that came behind an answer would be shown for seconds."""
-        self._stop_typing(address)
+        now = self._clock.monotonic()
+        self._quiet = {place: until for place, until in self._quiet.items() if until > now}
+        self._quiet[address] = now + LONGEST_QUIET
+        if (task := self._typing.pop(address, None)) is not None:
+            task.cancel()
         if (showing := self._shown(execution_id)) is not None:
             with contextlib.suppress(TimeoutError):  # an answer does not wait for a platform that hangs
                 async with asyncio.timeout(LONGEST_CHANGE):
@@ -137,7 +146,14 @@ class Presence:
                 self._stop_typing(event.address)
 
     def _delivery_settled(self, event: DeliverySettled) -> None:
+        self._quiet.pop(event.address, None)
+        self._settled.pop(event.address, None)
+        self._settled[event.address] = self._clock.monotonic()
+        if len(self._settled) > MOST_REMEMBERED:
+            del self._settled[next(iter(self._settled))]
         self._stop_typing(event.address)
+        if self._at_work.get(event.address):
+            self._type(event.address)
         if event.execution_id is not None and event.state is not DeliveryState.SENT:
             self._keep(self._take_away(event.execution_id))
 
@@ -160,6 +176,9 @@ class Presence:
         turns = self._at_work.get(address, set())
         turns.discard(message_id)
         if not turns:
+            # The end of a turn may be heard of behind its answer.
+            if self._settled.get(address, 0.0) > self._heard.get(address, 0.0):
+                self._stop_typing(address)
             self._forget(address)
         self._texts.pop(message_id, None)
         if (showing := self._showings.pop(message_id, None)) is not None:
@@ -231,6 +250,8 @@ class Presence:
 
     def _type(self, address: Address) -> None:
         connector = self._connector_of(address)
+        if self._clock.monotonic() < self._quiet.get(address, 0.0):
+            return
         if isinstance(connector, ShowsTyping) and address not in self._typing:
             task = asyncio.create_task(self._keep_typing(connector, address))
             self._typing[address] = task
