@@ -11,16 +11,17 @@ from dataclasses import replace
 
 from arvis.agents import compacting_rows, notices, saying, turns, workflow_ends
 from arvis.agents.compacting_rows import COMPACTION
-from arvis.agents.joining import fold
+from arvis.agents.joining import gather, is_suspect
 from arvis.agents.occasions import run_ended
 from arvis.agents.owners import tell_of_dead_letter
 from arvis.agents.runs import is_run, source_of
 from arvis.agents.turns import Ending
+from arvis.agents.unread import separate
 from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
 from arvis.domain.events import Changed, GraphCompleted, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
-from arvis.domain.jobs import Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
+from arvis.domain.jobs import POISON, Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
 from arvis.domain.money import budget_reason
 from arvis.domain.taint import taint_in
@@ -88,6 +89,8 @@ class MessageFlow:
         execution = tx.executions.get(job.execution_id or "")
         if execution is None:
             return
+        if isinstance(outcome, Failed) and outcome.reason == POISON:
+            separate(tx, execution, now)
         asked = [message.id for message in tx.messages.of_turn(execution.id)]
         match outcome:
             case Failed(reason=reason, error=error):
@@ -118,11 +121,14 @@ class MessageFlow:
             self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
 
     async def _gather(self, job: Job) -> None:
-        """A turn that begins takes its followers along; one that goes on after an answer says so."""
+        """A turn that begins takes its followers along, unless it may be what kills the process; one that goes on after an
+        answer says so."""
+        if is_suspect(job):
+            await self._store.write(_separate, job, self._clock.now())
         if job.kind is JobKind.ADVANCE:
             self._publish(await self._store.read(asked_of, job.execution_id or ""), MessageStatus.RUNNING)
         elif job.followers:
-            await self._store.write(fold, job, self._clock.now())
+            await self._store.write(gather, job, self._clock.now())
 
     def _publish(self, asked: Sequence[StoredMessage], status: MessageStatus, reason: str | None = None) -> None:
         for message in asked:
@@ -173,6 +179,11 @@ def _status_after(execution: Execution) -> MessageStatus:
 
 
 # -- scripts -----------------------------------------------------------------------------------------------
+
+
+def _separate(tx: Transaction, job: Job, now: int) -> None:
+    if tx.jobs.held(job) and (execution := tx.executions.get(job.execution_id or "")) is not None:
+        separate(tx, execution, now)
 
 
 def asked_of(tx: Transaction, execution_id: str) -> list[StoredMessage]:

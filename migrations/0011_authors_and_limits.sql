@@ -46,3 +46,5 @@ CREATE TABLE commit_marks (
     number INTEGER NOT NULL,
     at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+-- Which jobs joined another one: what joined a turn may have to be answered alone after all.
+CREATE INDEX jobs_merged ON jobs (merged_into) WHERE merged_into IS NOT NULL;

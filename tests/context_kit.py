@@ -84,7 +84,7 @@ def spoken(prompt: Prompt) -> list[str]:
 def size(prompt: Prompt, given: Ingredients) -> int:
     """What the whole request is estimated at."""
     request = RunRequest(
-        system=prompt.system, changing=prompt.changing, now=prompt.now, turns=(*prompt.turns, *given.rounds),
+        system=prompt.system, changing=prompt.changing, now=prompt.now, turns=(*prompt.turns, *prompt.rounds),
         model=None, agent_name="", tools=tuple(given.tools),
     )  # fmt: skip
     return given.estimator.of(measure_request(request))

@@ -30,7 +30,7 @@ from arvis.agents.spoken import SpokenReply
 from arvis.agents.standing import Standing, load_standing
 from arvis.agents.streaming import Showing
 from arvis.agents.tool_node import ToolNode, ToolRules
-from arvis.context import Prompt, fit_rounds, taint_of_asked
+from arvis.context import Prompt, Round, behind, fit_rounds, taint_of_asked, turns_of
 from arvis.conversations import estimator_of
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderErrorKind
@@ -38,7 +38,7 @@ from arvis.domain.events import Delta, StatusChanged
 from arvis.domain.executions import Execution
 from arvis.domain.messages import Address, MessageStatus
 from arvis.domain.money import Spender
-from arvis.domain.runs import RunRequest, RunResult, Turn
+from arvis.domain.runs import RunRequest, RunResult, Turn, read_in
 from arvis.domain.tools import ToolSpec
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Goto, Graph, Next
@@ -151,7 +151,7 @@ class _Nodes:
         asked = self._asked(
             turn,
             prompt,
-            audience=errand["audience"] if errand else (came or [turn.current[-1].id])[-1],
+            audience=errand["audience"] if errand else prompt.read[-1],
             pictures=errand.get("pictures", []) if errand else pictures_of(everything),
             voice=any(is_voice(message) for message in everything),
             shrunk=bool(state.get("shrunk")),
@@ -172,6 +172,8 @@ class _Nodes:
     async def call_model(self, context: NodeContext) -> Decision:
         """One model call, streamed to whoever listens; every try leaves its receipt."""
         asked: Mapping[str, Any] = context.value
+        if "most" not in asked:
+            return Goto(PREPARE)  # an earlier version of Arvis composed this prompt
         number = rounds.count(context.state)
         most = context.state.get(RUN, {}).get("rounds") or self._tools.rounds
         off = rounds.in_cycle(context.state) >= most or bool(context.state.get("looping"))
@@ -184,15 +186,16 @@ class _Nodes:
             raise
         result = RunResult.from_json(answer)
         result = self._manner.read(result if request.tools else replace(result, calls=()))
+        read = answer.get("read", read_in(request.turns))
         if result.calls and not off:
-            return Next(None, **rounds.asked(number + 1, result.content, result.calls, result.thoughts))
+            return Next(None, read=read, **rounds.asked(number + 1, result.content, result.calls, result.thoughts))
         if (taken := await restart(self._store, context, asked["agent"]["on_new_message"])) is not None:
             return taken
         if not result.content.strip():
             result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
         files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
-        return Completion(context, asked["agent"]["explicit"], self._loops).decide(result, files)
+        return Completion(context, asked["agent"]["explicit"], self._loops, read).decide(result, files)
 
     async def _materials(
         self, context: NodeContext, turn: Standing, came: Sequence[str], brought: Brought
@@ -201,7 +204,7 @@ class _Nodes:
         used = await self._used(context, came, group=self._briefing.in_group(turn))
         return Materials(
             skills=await self._skills(),
-            tools=_with_used(specs, self._manner.shown(used)),
+            tools=_with_used(specs, self._manner.shown(turns_of(used))),
             rounds=used,
             rules=await self._rules(context, turn.agent),
             shrunk=bool(context.state.get("shrunk")),
@@ -222,34 +225,33 @@ class _Nodes:
         asked: Mapping[str, Any] = context.value
         used = await self._used(context, group=asked["group"])
         specs = await self._specs(context, asked["agent"]["tools"])
-        fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])))
-        behind = self._manner.shown(fitted, off=off)
-        *earlier, newest = (Turn(role, content) for role, content in asked["turns"])
+        fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])), asked["most"])
+        made = self._manner.shown(fitted, off=off)
+        *earlier, newest = (Turn(role, text, messages=tuple(ids)) for role, text, ids in asked["turns"])
         newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
         return RunRequest(
             system=asked["system"],
             changing=asked["changing"],
             now=asked["now"],
-            turns=(*earlier, newest, *behind),
+            turns=behind((*earlier, newest), made),
             model=None,
             agent_name=asked["agent"]["name"],
             max_tokens=asked["reply"],
             max_bytes=self._reply_bytes,
-            tools=() if off and not behind else _with_used(specs, behind),
+            tools=() if off and not made else _with_used(specs, made),
             tools_off=off,
             conversation=context.state["conversation"],
         )
 
-    async def _used(self, context: NodeContext, came: Sequence[str] = (), *, group: bool) -> tuple[Turn, ...]:
+    async def _used(self, context: NodeContext, came: Sequence[str] = (), *, group: bool) -> list[Round]:
         """The rounds so far, whole; messages that `came` stand behind the last one."""
         if not (number := rounds.count(context.state)):
-            return ()
+            return []
         execution = context.execution
         if came:
             execution = replace(execution, state={**context.state, **heard_with(context.state, number, came)})
         as_written = partial(written, group=group)
-        found = await self._store.read(rounds.load_rounds, execution, self._tools.secrets.open, as_written)
-        return rounds.turns_of(found)
+        return await self._store.read(rounds.load_rounds, execution, self._tools.secrets.open, as_written)
 
     async def _call(self, context: NodeContext, request: RunRequest) -> dict[str, Any]:
         asked: Mapping[str, Any] = context.value
@@ -258,7 +260,7 @@ class _Nodes:
         showing = Showing(send=lambda offset, text: context.emit(Delta(address, audience, offset, text)))
         agent = asked["agent"]
         try:
-            return await self._caller.call(
+            answer = await self._caller.call(
                 context,
                 request,
                 spender=Spender(**asked["spender"]),
@@ -266,6 +268,8 @@ class _Nodes:
                 fallbacks=agent["fallbacks"],
                 on_text=showing.add if audience is not None else unheard,
             )
+            # Kept with the answer: what was really asked, whatever a visit after a crash would compose.
+            return {**answer, "read": read_in(request.turns)}
         finally:
             showing.close()
 
@@ -293,13 +297,14 @@ class _Nodes:
             "system": prompt.system,
             "changing": prompt.changing,
             "now": prompt.now,
-            "turns": [[each.role, each.content] for each in prompt.turns],
+            "turns": [[each.role, each.content, list(each.messages)] for each in prompt.turns],
             "pictures": pictures[-1 if shrunk else 0 :],
             "voice": voice,
             "newest": audience,
             "group": self._briefing.in_group(turn),
             "reply": budget.reply,
-            "room": budget.room_for_tools // (2 if shrunk else 1),
+            "room": prompt.rounds_room,
+            "most": prompt.rounds_most,
             "counts": asdict(counts) if counts is not None else None,
             "spender": asdict(turn.spender),
         }

@@ -13,12 +13,11 @@ from typing import TypeVar
 from arvis.agents.conductor import conductor_rules
 from arvis.agents.input import sanitise
 from arvis.agents.standing import Standing
-from arvis.context import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, compose, first_zone, fit_rounds, plain_rules
+from arvis.context import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
 from arvis.context.talk import line_of
 from arvis.conversations import Estimator, estimator_of
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
 from arvis.domain.messages import PastMessage, Role, StoredMessage
-from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
 from arvis.ports.compactions import Calibration
 from arvis.runner import Runner
@@ -28,6 +27,8 @@ _Message = TypeVar("_Message", PastMessage, StoredMessage)
 
 #: How many of the messages before count for the choice of skills.
 _EARLIER = 2
+#: Stands behind a message that is longer than what reaches a model.
+_CUT_HERE = "[The message is longer; the rest of it was left out. Tell the person so.]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Materials:
 
     skills: Collection[Skill]
     tools: Sequence[ToolSpec]
-    rounds: Sequence[Turn]
+    rounds: Sequence[Round]
     shrunk: bool
     now: int
     rules: str = ""
@@ -77,7 +78,7 @@ class Briefing:
                 recall=turn.recall,
                 summaries=turn.summaries,
                 tools=brought.tools,
-                rounds=fit_rounds(brought.rounds, budget.room_for_tools // (2 if brought.shrunk else 1), estimator),
+                rounds=brought.rounds,
                 asker=turn.asker,
                 observed=turn.observed,
                 incidents=[incident.text for incident in turn.incidents],
@@ -126,5 +127,6 @@ def _clean(message: _Message) -> _Message:
     """Without what nobody can see (behaviour 2.4); what was sent stays as it is in the store."""
     if message.role is not Role.USER:
         return message
-    text = sanitise(message.content).text
+    clean = sanitise(message.content)
+    text = f"{clean.text}\n{_CUT_HERE}" if clean.truncated else clean.text
     return message if text == message.content else replace(message, content=text)

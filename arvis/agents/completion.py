@@ -48,12 +48,13 @@ AGENT_BLOCKED or AGENT_CONTINUE.]"""
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Of one reply. `explicit`: its place asks for a wrapper; `loops` is how many cycles the whole work may take; `files`
-    leave with the answer."""
+    """Of one reply. `explicit`: its place asks for a wrapper; `loops` is how many cycles the whole work may take; `read` are
+    the ids of the messages that its prompt held; `files` leave with the answer."""
 
     context: NodeContext
     explicit: bool
     loops: int
+    read: Sequence[str] = ()
 
     def decide(self, result: RunResult, files: Sequence[OutgoingFile] = ()) -> Decision:
         reply = read(result.content)
@@ -98,12 +99,12 @@ class Completion:
         """In a chat whoever is stuck waits for the person; that is a cycle, too, for no turn lasts for ever."""
         number = rounds.count(self.context.state) + 1
         changes = rounds.talked(number, outcome.visible, "", whole)
-        return Goto(LISTEN, outcome.visible, **changes, cycle=self._cycle + 1, **_noted(outcome))
+        return Goto(LISTEN, outcome.visible, **changes, read=self.read, cycle=self._cycle + 1, **_noted(outcome))
 
     def _talk(self, said: str, then: str, whole: str, **changes: Any) -> Decision:
         number = rounds.count(self.context.state) + 1
         note = {"status_note": " ".join(said.split())[:240]} if said != _NOTHING else {}
-        return Goto("prepare", **rounds.talked(number, said, then, whole), **changes, **note)
+        return Goto("prepare", **rounds.talked(number, said, then, whole), read=self.read, **changes, **note)
 
     def _end(self, result: RunResult, outcome: WorkOutcome, files: Sequence[OutgoingFile]) -> Decision:
         plain = outcome.status is WorkStatus.DONE and not self.explicit and not outcome.result
@@ -112,7 +113,8 @@ class Completion:
             alone = outcome.status is WorkStatus.OPEN and not is_silent(content)
             content = kept if alone else f"{kept}\n\n{content}"
         value = replace(result, content=content, calls=()).to_json() | {"outcome": outcome.to_json()}
-        return End(value, **with_files(self.context.state, files), **({} if plain else _noted(outcome)))
+        noted = {} if plain else _noted(outcome)
+        return End(value, read=self.read, **with_files(self.context.state, files), **noted)
 
     def _show(self, text: str) -> None:
         """People see how it goes on, each thing once."""
@@ -128,13 +130,12 @@ async def listen(context: NodeContext) -> Decision:
     if context.answer.expired:
         return End(_given_up(context.execution), status_note="Nobody answered.")
     given = context.answer.value or {}
-    number = rounds.count(context.state)
     # A message is read as such, with the others that came.
     said = "" if given.get("message") else str(given.get("text") or given.get("decision") or "")
     # Whoever answers in the person's place does not speak with the person's rights.
     others = [Label.PEOPLE] if said and context.answer.by != context.execution.principal_id else []
     taint = sorted({*context.state.get("taint", ()), *others})
-    return Goto("examine", taint=taint, **{f"round {number}": context.state[f"round {number}"] | {"then": said}})
+    return Goto("examine", taint=taint, **rounds.answered(context.state, said))
 
 
 def _given_up(execution: Execution) -> dict[str, Any]:

@@ -34,8 +34,8 @@ from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.pictures import pictures_of
 from arvis.agents.reach import WAITING, asker_of, may_reach, standing_of
 from arvis.agents.reading import FileNode, FileRules
-from arvis.agents.runs import Errand, child_state
-from arvis.agents.standing import load_asked
+from arvis.agents.runs import MESSAGES, RUN, Errand, child_state
+from arvis.agents.standing import BY_DAEMON, READ, load_asked
 from arvis.context.talk import words_of
 from arvis.domain.agents import Agent
 from arvis.domain.events import AgentMoved, StatusChanged
@@ -82,13 +82,15 @@ def converse_graph(parts: ConverseParts) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the speaker is given. `speaker` None: it may speak no more."""
+    """What the speaker is given: the `messages` of people (id and words), or what another agent said. `speaker` None: it may
+    speak no more."""
 
     talk: Talk
     speaker: Agent | None
     sender: Agent | None
     current: Sequence[StoredMessage]
     prompt: str
+    messages: Sequence[tuple[str, str]]
     entries: Sequence[Entry]
     instructions: str
     standing: Mapping[str, Any]
@@ -101,13 +103,15 @@ class _Scene:
 
 @dataclass(frozen=True, slots=True)
 class _Spoken:
-    """What is known when somebody has spoken: what follows, and what all who spoke read and attached."""
+    """What is known when somebody has spoken: what follows, and what all who spoke read and attached. `read` are
+    the messages of people that were in a prompt."""
 
     talk: Talk
     speaker: Agent | None
     move: Move
     taint: Taint
     files: Sequence[OutgoingFile]
+    read: Sequence[str]
 
 
 class _Nodes:
@@ -131,7 +135,7 @@ class _Nodes:
         said = Said.from_json(context.value)
         spoken = await self._store.read(_look_round, context.execution, said)
         text = words.cut(said.text)
-        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint)}
+        changes = {**noted(spoken.talk, text, spoken.taint), "taint": sorted(spoken.taint), READ: spoken.read}
         match spoken.move:
             case Finished():
                 return self._end(context, said, spoken, changes)
@@ -150,6 +154,8 @@ class _Nodes:
         outcome = said.outcome or WorkOutcome(WorkStatus.BLOCKED, notices.failed(said.reason), reason=said.error)
         content = said.text or (notices.NOTED if said.outcome is not None else notices.failed(said.reason))
         result = RunResult(content, "", "", "").to_json() | {"outcome": outcome.to_json()}
+        if said.outcome is None:
+            changes |= BY_DAEMON
         return End(result, **changes, **with_files(context.state, spoken.files))
 
 
@@ -176,6 +182,7 @@ def _state_of_child(state: Mapping[str, Any], scene: _Scene) -> dict[str, Any]:
         audience=scene.current[-1].id,
         taint=scene.taint,
         pictures=pictures_of(scene.current),
+        messages=scene.messages,
     )
     child = child_state(state, errand, agent_id=scene.talk.speaker)
     return {**child, **scene.standing, WAITING: list(scene.talk.stack)}
@@ -189,12 +196,14 @@ def _load_scene(tx: Transaction, execution: Execution) -> _Scene:
     speaker, current = company.agents.get(talk.speaker), load_asked(tx, execution).current
     if speaker is not None and not company.may_speak(speaker):
         speaker = None
+    messages = [] if talk.heard else [(message.id, words_of(message, group=False)) for message in current]
     return _Scene(
         talk=talk,
         speaker=speaker,
         sender=company.agents.get(talk.sender),
         current=current,
-        prompt=talk.heard or "\n\n".join(words_of(message, group=False) for message in current),
+        prompt=talk.heard or "\n\n".join(words for _, words in messages),
+        messages=messages,
         entries=remembered(tx, execution, talk),
         instructions=_instructions(talk, speaker, company),
         standing=standing_of(execution),
@@ -218,7 +227,16 @@ def _look_round(tx: Transaction, execution: Execution, said: Said) -> _Spoken:
     told = {Label.AGENTS} if isinstance(move, HandedOver) else CLEAN
     files = [file for child in children for file in files_of(child.state)]
     speaker = tx.agents.get(talk.speaker)
-    return _Spoken(talk, speaker, move, taint | told, files)
+    asked = [message.id for message in load_asked(tx, execution).current]
+    return _Spoken(talk, speaker, move, taint | told, files, _read(children, asked))
+
+
+def _read(children: Sequence[Execution], asked: Sequence[str]) -> list[str]:
+    """The messages that were in a prompt. An earlier version of Arvis gave the first speaker all of them as one text."""
+    if children and MESSAGES not in children[0].state[RUN]:
+        return list(asked)
+    found = {message_id for child in children for message_id in child.state.get(READ, ())}
+    return [message_id for message_id in asked if message_id in found]
 
 
 def _company(tx: Transaction, execution: Execution) -> Company:

@@ -15,7 +15,7 @@ from arvis.agents.input import Diagnostics, examine
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.reading import unsettled
 from arvis.agents.runs import is_run
-from arvis.agents.standing import Standing, load_standing
+from arvis.agents.standing import BY_DAEMON, Standing, load_standing
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
 from arvis.domain.messages import StoredMessage
@@ -61,7 +61,8 @@ class InputNode:
         agent, messages = standing.agent, standing.current
         if agent.status is AgentStatus.ARCHIVED:
             gone = WorkOutcome(WorkStatus.BLOCKED, reason=notices.archived(agent.name)).to_json()
-            return End(RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone})
+            result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
+            return End(result, **BY_DAEMON)
         if is_run(context.execution):
             context.hand_on(standing)
             return Next(None)  # whoever gave the errand answers for its words, and it comes at nobody's pace

@@ -16,7 +16,7 @@ from arvis.agents.activity import active_agents_block, activities
 from arvis.agents.additions import Added, cleaned, keep_added, load_added
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.runs import RUN, is_run
-from arvis.agents.standing import Asked, Standing, load_asked
+from arvis.agents.standing import BY_DAEMON, Asked, Standing, load_asked
 from arvis.context import NO_EXTRAS, Extras, first_zone, reply_format
 from arvis.conversations import estimate_tokens
 from arvis.domain.agents import Agent
@@ -95,7 +95,8 @@ class Extending:
             case Tell(text):
                 shown = escape(text)
                 outcome = WorkOutcome(WorkStatus.DONE, shown)
-                return End(RunResult(shown, "", "", "").to_json() | {"outcome": outcome.to_json()}, taint=taint)
+                value = RunResult(shown, "", "", "").to_json() | {"outcome": outcome.to_json()}
+                return End(value, taint=taint, **BY_DAEMON)
             case Say(text):
                 said = text.lstrip("/")
                 context.record(_replace_text, message.id, said)

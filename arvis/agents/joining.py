@@ -14,7 +14,7 @@ from arvis.agents import rounds
 from arvis.agents.completion import EXPLICIT
 from arvis.agents.runs import is_run
 from arvis.domain.agents import Agent
-from arvis.domain.jobs import Job, JobKind
+from arvis.domain.jobs import SUSPECT_CRASHES, Job, JobKind
 from arvis.domain.messages import StoredMessage
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Goto
@@ -95,15 +95,25 @@ def noted(state: Mapping[str, Any], current: Sequence[StoredMessage], came: Sequ
 # -- scripts -----------------------------------------------------------------------------------------------
 
 
-def fold(tx: Transaction, job: Job, now: int) -> None:
-    """Waiting messages of the same person join this turn; their own turns never began. Where what it is about was told
-    already, and nobody would hear of more, they stay turns."""
+def gather(tx: Transaction, job: Job, now: int) -> None:
+    """Waiting messages of the same person join a turn that begins. Once it has begun, its prompt may be made already."""
     turn = tx.executions.get(job.execution_id or "")
-    if turn is None or not (turn.graph in HEARING or (job.kind is JobKind.MESSAGE and not turn.steps)):
+    if turn is not None and job.kind is JobKind.MESSAGE and not turn.steps:
+        _fold(tx, job, turn.id, now)
+
+
+def is_suspect(job: Job) -> bool:
+    """Whether this job may be what kills the process: then it takes no other messages along."""
+    return job.crashes >= SUSPECT_CRASHES
+
+
+def _fold(tx: Transaction, job: Job, execution_id: str, now: int) -> None:
+    """The turns of those that join never began."""
+    if is_suspect(job):
         return
     for follower in tx.jobs.fold(job, FOLD_MESSAGES, FOLD_TOKENS, now):
-        if follower.execution_id is not None and job.execution_id is not None:
-            tx.messages.join_turn(follower.execution_id, job.execution_id, behind=_said_last(tx, job.execution_id))
+        if follower.execution_id is not None:
+            tx.messages.join_turn(follower.execution_id, execution_id, behind=_said_last(tx, execution_id))
             tx.executions.discard(follower.execution_id)
 
 
@@ -113,10 +123,12 @@ def _said_last(tx: Transaction, execution_id: str) -> int:
 
 
 def _join(tx: Transaction, job_id: str, now: int) -> None:
-    if (job := tx.jobs.get(job_id)) is not None:
-        fold(tx, job, now)
+    job = tx.jobs.get(job_id)
+    turn = tx.executions.get(job.execution_id or "") if job is not None else None
+    if job is not None and turn is not None and turn.graph in HEARING:
+        _fold(tx, job, turn.id, now)
 
 
 def _waits_behind(tx: Transaction, job_id: str, now: int) -> bool:
     job = tx.jobs.get(job_id)
-    return job is not None and tx.jobs.would_fold(job, FOLD_MESSAGES, FOLD_TOKENS, now)
+    return job is not None and not is_suspect(job) and tx.jobs.would_fold(job, FOLD_MESSAGES, FOLD_TOKENS, now)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arvis.agents import notices
-from arvis.agents.standing import load_asked
+from arvis.agents.standing import BY_DAEMON, load_asked
 from arvis.conversations import estimate_tokens
 from arvis.domain.errors import ToolError, Unavailable
 from arvis.domain.messages import Address, Attachment, FileKind, FileState, StoredMessage
@@ -72,7 +72,7 @@ class FileNode:
         context.commit_first()
         if all(_is_lost(message) for message in messages):
             problems = [(file.filename, file.problem) for message in messages for file in message.attachments]
-            return End(RunResult(notices.unreadable(problems), "", "", "").to_json())
+            return End(RunResult(notices.unreadable(problems), "", "", "").to_json(), **BY_DAEMON)
         return Next(None)
 
     async def _read_all(self, context: NodeContext, message: StoredMessage) -> StoredMessage:

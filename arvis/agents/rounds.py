@@ -9,14 +9,14 @@ the state. Messages that came while a turn ran stand behind the round after whic
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from arvis.context import Round, Words
 from arvis.domain.errors import SecretLost
 from arvis.domain.executions import Effect, EffectState, Execution
 from arvis.domain.messages import StoredMessage
-from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolCall, ToolOutput
 from arvis.ports.store import Transaction
 
@@ -24,18 +24,6 @@ from arvis.ports.store import Transaction
 TOOL_EFFECT = "tool "
 
 _LOST = "It is not known whether this call happened, and a person said not to make it again."
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """`outputs` is empty while the calls are still to be made. A round without calls is talk; `then` is what the model is
-    told behind it."""
-
-    said: str
-    calls: tuple[ToolCall, ...]
-    outputs: tuple[ToolOutput, ...] = ()
-    then: str = ""
-    thoughts: Mapping[str, Any] | None = None
 
 
 def effect_name(index: int, call: ToolCall) -> str:
@@ -52,9 +40,16 @@ def asked(
 
 
 def talked(number: int, said: str, then: str, whole: str = "") -> dict[str, Any]:
-    """The change of state when the model said something and goes on; `whole` is its reply where that asks for more by tags."""
+    """The change of state when the model said something and goes on; `then` reminds it, and `whole` is its reply where that
+    asks for more by tags."""
     tags = {"whole": whole} if whole else {}
     return {f"round {number}": {"said": said, "calls": [], "then": then, **tags}, f"result {number}": None}
+
+
+def answered(state: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The change of state when a person answered what the model said last, without a message."""
+    number = count(state)
+    return {f"round {number}": state[f"round {number}"] | {"answer": text}}
 
 
 def whole_replies(state: Mapping[str, Any]) -> list[str]:
@@ -108,7 +103,7 @@ def load_rounds(
     unseal: Callable[[str], str],
     written: Callable[[StoredMessage], str] = lambda message: message.content,
 ) -> list[Round]:
-    """All rounds whose calls were made, with what they gave and what was said behind them, as it is `written` in a prompt.
+    """All rounds whose calls were made, with what they gave and what people said behind them, as it is `written` in a prompt.
     Those before the turn began anew do not count."""
     state = execution.state
     places = {(effect.cursor_id, effect.visit, effect.name): effect for effect in tx.executions.effects(execution.id)}
@@ -120,10 +115,14 @@ def load_rounds(
         calls = calls_of(state, number)
         result = state[f"result {number}"]
         outputs = [_output(index, call, result, places, unseal) for index, call in enumerate(calls)]
-        came = [written(messages[each]) for each in state.get(f"heard {number}", ()) if each in messages]
-        then = "\n\n".join(filter(None, [*came, state[f"round {number}"].get("then", "")]))
-        asked_for = state[f"round {number}"]
-        found.append(Round(asked_for["said"], tuple(calls), tuple(outputs), then, asked_for.get("thoughts")))
+        came = [Words(written(messages[each]), each) for each in state.get(f"heard {number}", ()) if each in messages]
+        asked = state[f"round {number}"]
+        words = [*came, *([Words(asked["answer"])] if asked.get("answer") else [])]
+        found.append(
+            Round(
+                asked["said"], tuple(calls), tuple(outputs), tuple(words), asked.get("then", ""), asked.get("thoughts")
+            )
+        )
     return found
 
 
@@ -154,12 +153,3 @@ def _opened(output: ToolOutput, unseal: Callable[[str], str]) -> ToolOutput:
         return replace(output, content=unseal(output.content), sealed=False)
     except SecretLost:
         return replace(output, content="This cannot be opened any more.", failed=True, sealed=False)
-
-
-def turns_of(rounds: Sequence[Round]) -> tuple[Turn, ...]:
-    """The rounds as turns of a prompt, whole; `context.fit_rounds` cuts them to their room."""
-    turns: list[Turn] = []
-    for each in rounds:
-        asked_for = Turn("assistant", each.said, calls=each.calls, thoughts=each.thoughts)
-        turns += [asked_for, Turn("user", each.then, outputs=each.outputs)]
-    return tuple(turns)

@@ -8,7 +8,7 @@ agent. Scripts, and the states that executions of graph `agent` begin with.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.agents.reach import Asker, check_use, standing_in
@@ -23,6 +23,8 @@ from arvis.ports.store import Transaction
 #: The key of the state that makes an execution a run.
 RUN = "run"
 GRAPH = "agent"
+#: In it, the messages that a run was given.
+MESSAGES = "messages"
 #: And with it, of a child: what had that run begin which it works for.
 _UNDER = "under"
 #: As people read it.
@@ -34,7 +36,8 @@ class Errand:
     """What a run is given. `instructions` join the agent's own; `history` are (role, text) before the prompt, `tools` the
     only ones it may use of those that its agent has (None: all); `completion` None is the agent's own. `audience` is the
     message to whose sender its reply is streamed (None: nobody sees it on the way). `taint` is what else than the asker's
-    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `model` is asked instead of the agent's
+    own words the prompt is made of; `pictures` (`pictures_of`) are shown with it. `messages` (id and text of each) are what the
+    prompt is made of where it is made of messages of people, so that it is known which of them were read. `model` is asked instead of the agent's
     own; it may use tools for so many `rounds` (None: as everybody); `subagents` (`subagents.Subagent`) are further tools, and
     `within` says in which run's log their calls stand. `plain`: it works without the powers of a conductor, because nobody chose that one
     for this work."""
@@ -52,6 +55,7 @@ class Errand:
     subagents: Sequence[Mapping[str, Any]] = ()
     within: Mapping[str, Any] | None = None
     plain: bool = False
+    messages: Sequence[Sequence[str]] = ()
 
     def to_json(self) -> dict[str, Any]:
         """What few errands have stands in it only where there is some."""
@@ -61,6 +65,7 @@ class Errand:
             "subagents": [dict(each) for each in self.subagents],
             "within": self.within,
             "plain": self.plain,
+            MESSAGES: [list(each) for each in self.messages],
         }
         return {
             "prompt": self.prompt,
@@ -148,6 +153,13 @@ def source_of(execution: Execution) -> str:
     """What had it begin; empty for a child, which posts nothing."""
     source: str = execution.state.get(RUN, {}).get("source", "")
     return source
+
+
+def messages_of(execution: Execution, person: Principal | None) -> list[StoredMessage]:
+    """The prompt of a run in the form of messages."""
+    whole = message_of(execution, person)
+    parts = execution.state[RUN].get(MESSAGES, ())
+    return [replace(whole, id=message_id, content=text) for message_id, text in parts] or [whole]
 
 
 def message_of(execution: Execution, person: Principal | None) -> StoredMessage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arvis.agents.runs import RUN, history_of, is_run, message_of
+from arvis.agents.runs import RUN, history_of, is_run, messages_of
 from arvis.context import Overheard
 from arvis.domain.agent_rules import MOST_OBSERVED
 from arvis.domain.agents import Agent, Binding
@@ -34,6 +34,12 @@ _ASKED = 2_000
 OBSERVED_MS = 86_400_000
 #: So many things that went wrong are told in one turn.
 INCIDENTS = 5
+
+
+#: The part of a turn's state that holds the ids of the messages whose words the prompt of its last reply had.
+READ = "read"
+#: The same of a turn that ends with the daemon's own words: these need no prompt, and answer all of its messages.
+BY_DAEMON = {READ: "by daemon"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class Standing(Asked):
 def load_asked(tx: Transaction, execution: Execution) -> Asked:
     agent = tx.agents.get(execution.state["agent"])
     if agent is not None and is_run(execution):
-        return Asked(_as_given(agent, execution), [message_of(execution, _person(tx, execution))])
+        return Asked(_as_given(agent, execution), messages_of(execution, _person(tx, execution)))
     current = tx.messages.of_turn(execution.id)
     if agent is None or not current:
         raise ExecutionError(f"The turn {execution.id} has no agent or no messages")

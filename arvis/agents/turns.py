@@ -17,6 +17,7 @@ from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
 from arvis.agents.runs import is_run
 from arvis.agents.saying import deliver, notice
+from arvis.agents.unread import read_messages
 from arvis.agents.ways import Way, own_way, way_for
 from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.conversations import estimate_tokens
@@ -76,7 +77,7 @@ def begin_turn(
     `run_at` on (None: now)."""
     conversation = tx.conversations.open(agent.id, incoming.address, now, direct=incoming.is_direct)
     message = _user_message(tx, incoming, conversation, principal, route=route, now=now)
-    asked = _answer_question(tx, conversation, principal, incoming.content, now)
+    asked = _answer_question(tx, conversation, principal, message, now)
     if asked is not None:
         message = _as_answer(tx, message, asked)
     else:
@@ -104,13 +105,13 @@ def standing_as(sender: Sender) -> dict[str, Any]:
 
 
 def _answer_question(
-    tx: Transaction, conversation: Conversation, principal: Principal, text: str, now: int
+    tx: Transaction, conversation: Conversation, principal: Principal, message: StoredMessage, now: int
 ) -> Execution | None:
     """What asked this person here and goes on with the answer: the turn that the message is part of, or a run. None
     when nobody asked, or somebody was faster: then the message is a turn of its own."""
     for wait in _questions(tx, tx.waits.open_in_lane(conversation.lane, WaitKind.USER, WaitKind.CHILD)):
         asking = tx.executions.get(wait.execution_id)
-        given = Answer({"decision": "answer", "text": text, "message": True}, principal.id)
+        given = Answer({"decision": "answer", "text": message.content, "message": message.id}, principal.id)
         if not asking or is_run(asking):
             continue
         if asking.principal_id == principal.id and lifecycle.answer(tx, wait.id, given, now):
@@ -255,12 +256,14 @@ def end_turn(
     tx: Transaction, execution: Execution, ending: Ending, now: int, *, asked: Sequence[StoredMessage] | None = None
 ) -> Sequence[StoredMessage]:
     """Store the one reply or notice of a turn, give its messages their end, and queue the delivery. Returns the
-    user messages (`asked`, where this transaction has just read them); none when the execution is no turn of a chat, or
-    its turn has ended already."""
+    user messages (`asked`, where this transaction has just read them) that have it; none when the execution is no turn of a
+    chat, or its turn has ended already. Messages that the reply was written without get turns of their own."""
     if asked is None:
         asked = tx.messages.of_turn(execution.id)
     if all(message.status in FINAL_STATUSES for message in asked):
         return []
+    if ending.status is MessageStatus.ANSWERED:
+        asked = read_messages(tx, execution, asked, now)
     newest = asked[-1]
     agent = tx.agents.get(newest.agent_id or "")
     turn = tx.conversations.next_turn(newest.conversation_id or "", now)

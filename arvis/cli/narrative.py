@@ -106,6 +106,11 @@ _FLAGS = {
     "truncated": "cut, for it was too long",
 }
 
+_PUT_BACK = {
+    "crashed": "the process died while this was answered together with another message",
+    "unread": "the reply of the turn that this had joined was written without it",
+}
+
 _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "received": lambda step, _: f"received from {step['user'] or 'somebody'} over {step['platform']}",
     "posted": lambda step, _: f"posted by {step['agent'] or 'an agent'} over {step['platform']}, for {step['source']}",
@@ -126,6 +131,7 @@ _STEPS: Mapping[str, Callable[[Json, int], str]] = {
     "warning": lambda step, _: f"the workflow went on at {step['node']} with a warning: {step['warning']}",
     "undelivered": lambda step, _: f"the reply was given up ({step['reason']}); the agent will hear of it",
     "recovered": lambda step, _: f"the process had died at this work ({step['crashes']} so far); taken up again",
+    "put_back": lambda step, _: f"{_PUT_BACK.get(step['why'], step['why'])}; it waits for a reply of its own",
     "answered": lambda step, _: f"answered by message {step['reply']}",
     "failed": lambda step, _: f"given up; message {step['reply']} says so",
     "cancelled": lambda step, _: f"stopped; message {step['reply']} says so",

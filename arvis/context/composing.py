@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arvis.context import notes, rules
 from arvis.context.clock import clock_line
@@ -28,11 +28,11 @@ from arvis.context.talk import (
     newest_that_fit,
     overheard_line,
 )
-from arvis.context.tool_rounds import tools_cost
+from arvis.context.tool_rounds import fit_rounds, least_room, tools_cost
 from arvis.domain.markup import escape
 from arvis.domain.measures import Measure
 from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
-from arvis.domain.runs import Turn
+from arvis.domain.runs import Turn, read_in
 from arvis.domain.taint import CLEAN, Label, Taint
 
 #: In the order in which they stand in the prompt. Skills count among the tools.
@@ -53,26 +53,38 @@ _FILES = 2
 _OBSERVED = 8
 _INCIDENTS = "Since your last reply here, something went wrong that you should know of:"
 _INCIDENT_TOKENS = 500
+#: Of the prompt, such a part is kept for the turn's own messages before sticky facts, and for the newest round of tools.
+_ASKED = 2
+_ROUNDS = 4
 #: However much always goes in, so many tokens are left to the turn's own messages.
 _LEAST_CURRENT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """`system` is the same from turn to turn, `changing` follows it, `turns` are next (behind them the rounds of tools,
-    which the caller adds), and `now` comes last of all, behind what a vendor may cache. `layers` says how many tokens
-    each part is estimated at, `left_out` counts messages that did not fit into the `room` for them. `taint` says what else than the asker's own
-    words it holds, but for tools and other agents. `recalled` are the ids of the facts in it."""
+    """`system` is the same from turn to turn, `changing` follows it, `turns` are next, behind them the `rounds` of tools, and
+    `now` comes last of all, behind what a vendor may cache. `rounds_room` and `rounds_most` are the tokens that the rounds
+    may take, without and with the words of people in them. `layers` says how many tokens each part is estimated at,
+    `left_out` counts messages of the history that did not fit into the `room` for them. `taint` says what else than the
+    asker's own words it holds, but for tools and other agents. `recalled` are the ids of the facts in it."""
 
     system: str
     changing: str
     now: str
     turns: tuple[Turn, ...]
+    rounds: tuple[Turn, ...]
+    rounds_room: int
+    rounds_most: int
     layers: Mapping[str, int]
     left_out: int
     room: int
     taint: Taint
     recalled: tuple[str, ...]
+
+    @property
+    def read(self) -> list[str]:
+        """The ids of the messages whose words stand in it, of those that the turn is to answer."""
+        return read_in((*self.turns, *self.rounds))
 
 
 def compose(given: Ingredients) -> Prompt:
@@ -83,6 +95,7 @@ def compose(given: Ingredients) -> Prompt:
     plugins = sheet.plugins()
     sticky = sheet.sticky()
     current = sheet.current()
+    rounds = sheet.rounds()
     skills = sheet.skills()
     memory = sheet.memory()
     incidents = sheet.incidents()
@@ -96,12 +109,22 @@ def compose(given: Ingredients) -> Prompt:
         changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text, incidents, plugins),
         now=now,
         turns=alternating(said),
+        rounds=rounds.turns,
+        rounds_room=rounds.room,
+        rounds_most=rounds.most,
         layers=sheet.layers,
         left_out=left_out,
         room=room,
         taint=sticky.taint | memory.taint | summaries.taint | _taint_of_talk(given, left_out, overheard=bool(aside)),
         recalled=(*sticky.fact_ids, *memory.fact_ids),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    turns: tuple[Turn, ...]
+    room: int
+    most: int
 
 
 class _Sheet:
@@ -119,7 +142,7 @@ class _Sheet:
         text = rules.system_text(given.agent, given.rules, group=given.group)
         hint = rules.tools_hint(given.agent)
         self.layers["identity"] = self._cost(text) + given.estimator.of(Measure(messages=1, requests=1))
-        self.layers["tools"] = self._cost(hint) + tools_cost(given.tools, given.rounds, given.estimator)
+        self.layers["tools"] = self._cost(hint) + tools_cost(given.tools, (), given.estimator)
         return _joined(text, hint, self._blocks(changing=False))
 
     def plugins(self) -> str:
@@ -144,24 +167,43 @@ class _Sheet:
         return line
 
     def sticky(self) -> Notes:
-        """All of them, unless the model's window itself cannot hold them."""
-        room = self._left(self._given.most) - _LEAST_CURRENT
+        """All of them, unless the model's window itself cannot hold them. They never push out what people say in this turn."""
+        asked = self._talk_cost([self._line(message) for message in self._given.current])
+        reserved = max(_LEAST_CURRENT, min(asked, self._given.usable // _ASKED)) + self._least_rounds()
+        room = self._left(self._given.most) - reserved
         found = notes.that_fit(notes.sticky_notes(self._given.recall), room, self._count)
         self.layers["sticky"] = found.tokens
         return found
 
     def current(self) -> list[Line]:
-        """Whole, whatever the budget says; cut only where the model would refuse it (vector I4)."""
+        """Whole, whatever the budget says (vector I4). Where the model would refuse them together, the later ones are left
+        out, for a turn of their own; a first one that is too long alone is cut."""
         given = self._given
-        messages = files_that_fit(given.current, given.usable // _FILES, self._count)
-        lines = [self._line(message) for message in messages]
-        room = self._left(given.most)
+        room = self._left(given.most) - self._least_rounds()
+        lines: list[Line] = []
+        for message in files_that_fit(given.current, given.usable // _FILES, self._count):
+            with_it = [*lines, self._line(message)]
+            if lines and self._talk_cost(dated((), with_it, given.zone)) > room:
+                break
+            lines = with_it
         if self._talk_cost(dated((), lines, given.zone)) > room:
-            text = "\n\n".join(line.text for line in lines)
-            cut = cut_to_fit(text, room - self._per_message, self._cost)
-            lines = [Line("user", cut or NO_TEXT, lines[-1].at)]
+            cut = cut_to_fit(lines[0].text, room - self._per_message, self._cost)
+            lines = [replace(lines[0], text=cut or NO_TEXT)]
         self.layers["current"] = self._talk_cost(dated((), lines, given.zone))
         return lines
+
+    def rounds(self) -> _Rounds:
+        """The rounds of tools, behind the messages that began the turn. What people said on the way counts like these."""
+        given = self._given
+        most = self._left(given.most)
+        room = min(given.room_for_tools, most)
+        turns = fit_rounds(given.rounds, room, given.estimator, most)
+        self.layers["tools"] += tools_cost((), turns, given.estimator)
+        return _Rounds(turns, room, most)
+
+    def _least_rounds(self) -> int:
+        """Return the tokens that are kept free for the newest round of tools."""
+        return min(least_room(self._given.rounds, self._given.estimator), self._given.usable // _ROUNDS)
 
     def skills(self) -> str:
         room = min(SKILL_TOKENS, self._given.usable // _SKILLS, self._left(self._given.usable))

@@ -9,6 +9,9 @@ from arvis.context.cutting import cut_to_fit, fair_share
 from arvis.domain.messages import Attachment, FileKind, StoredMessage
 from arvis.media import path_of
 
+#: Why nothing of a text is quoted.
+_NO_ROOM = "there is no room for its text in the prompt"
+
 
 def file_text(file: Attachment) -> str:
     """Nothing for a voice message that was heard: its words stand in the message itself. Every line of a document is
@@ -41,7 +44,10 @@ def files_that_fit(messages: Sequence[StoredMessage], room: int, count: Callable
 
 
 def _cut(file: Attachment, share: int, count: Callable[[str], int]) -> Attachment:
-    return replace(file, content=cut_to_fit(file.content, share, count)) if _is_quoted(file) else file
+    if not _is_quoted(file):
+        return file
+    shortened = cut_to_fit(file.content, share, count)
+    return replace(file, content=shortened, problem="" if shortened else _NO_ROOM)
 
 
 def _is_quoted(file: Attachment) -> bool:

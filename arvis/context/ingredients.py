@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from arvis.context.budget import Budget
+from arvis.context.tool_rounds import Round
 from arvis.conversations.tokens import Estimator
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Compaction
 from arvis.domain.memory import Fact, State
 from arvis.domain.messages import PastMessage, StoredMessage
 from arvis.domain.plugins import PluginBlock
-from arvis.domain.runs import Turn
 from arvis.domain.tools import ToolSpec
 
 
@@ -65,7 +65,7 @@ NO_EXTRAS = Extras()
 class Ingredients:
     """Of one model call. `rules` say how the agent may keep, hand on and change things (`rules.plain_rules`, or the
     conductor's own); `skills` are those that fit, as one text. `history` and `summaries` are in order, the oldest first.
-    `tools` are on offer, `rounds` were made with them in this turn, cut by `fit_rounds`. `now` in ms; `asker` is the
+    `tools` are on offer, `rounds` were made with them in this turn, whole. `now` in ms; `asker` is the
     principal whose turn it is; `group`: several people write here. `observed` is what people wrote
     there to one another, in order; `incidents` are what went wrong since the last turn. `shrunk`: a model refused the
     whole as too long. `extras` come from the agent's plugins."""
@@ -82,7 +82,7 @@ class Ingredients:
     recall: Remembered = Nothing()
     summaries: Sequence[Compaction] = ()
     tools: Sequence[ToolSpec] = ()
-    rounds: Sequence[Turn] = ()
+    rounds: Sequence[Round] = ()
     asker: str | None = None
     observed: Sequence[Overheard] = ()
     incidents: Sequence[str] = ()
@@ -93,6 +93,10 @@ class Ingredients:
     @property
     def usable(self) -> int:
         return self.budget.usable // (2 if self.shrunk else 1)
+
+    @property
+    def room_for_tools(self) -> int:
+        return self.budget.room_for_tools // (2 if self.shrunk else 1)
 
     @property
     def most(self) -> int:

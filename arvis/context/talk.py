@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arvis.context.clock import day_of
 from arvis.context.files import file_text
 from arvis.context.ingredients import Overheard
 from arvis.domain.markup import escape
 from arvis.domain.messages import PastMessage, Role, StoredMessage
-from arvis.domain.runs import Turn
+from arvis.domain.runs import Turn, joined
 
 #: Stands before words of the agent with which a conversation begins, because nobody had asked: providers want a user first.
 OPENING = "[You said this unasked:]"
@@ -28,17 +28,20 @@ _MARK = 5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A message as the model reads it, but for the day; `at` in ms (0: unknown)."""
+    """A message as the model reads it, but for the day; `at` in ms (0: unknown). `message` is the id of one that this turn is
+    to answer."""
 
     role: str
     text: str
     at: int
+    message: str = ""
 
 
 def line_of(message: PastMessage | StoredMessage, *, group: bool) -> Line:
     if message.role is not Role.USER:
         return Line("assistant", escape(message.content) or NO_TEXT, message.created_at)
-    return Line("user", escape(words_of(message, group=group)), message.created_at)
+    message_id = message.id if isinstance(message, StoredMessage) else ""
+    return Line("user", escape(words_of(message, group=group)), message.created_at, message_id)
 
 
 def words_of(message: PastMessage | StoredMessage, *, group: bool) -> str:
@@ -52,7 +55,7 @@ def line_with(line: Line, added: str) -> Line:
     """With what plugins added to the message. It stands behind the person's own words, and no line of it at the beginning
     of one: it speaks in nobody's name."""
     said = "\n".join(f"  {escape(each)}" for each in added.splitlines() if each.strip())
-    return Line(line.role, f"{line.text}\n{said}", line.at) if said else line
+    return replace(line, text=f"{line.text}\n{said}") if said else line
 
 
 def overheard_line(messages: Sequence[Overheard], at: int) -> Line | None:
@@ -86,7 +89,7 @@ def dated(history: Sequence[Line], current: Sequence[Line], zone: str) -> list[L
     for line in (*history, *current):
         if line.role == "user" and (its_day := _day(line, zone)) and its_day != day:
             day = its_day
-            line = Line(line.role, f"[{day}]\n{line.text}", line.at)  # noqa: PLW2901 (the same line, with its day)
+            line = replace(line, text=f"[{day}]\n{line.text}")  # noqa: PLW2901 (the same line, with its day)
         lines.append(line)
     return lines
 
@@ -98,10 +101,14 @@ def alternating(lines: Sequence[Line]) -> tuple[Turn, ...]:
         if turns and turns[-1].role == line.role:
             if line.role == "assistant" and line.text == NO_TEXT:
                 continue  # all was said on the way
-            turns[-1] = Turn(line.role, f"{turns[-1].content}\n\n{line.text}")
+            turns[-1] = joined(turns[-1], Turn(line.role, line.text, messages=_ids(line)))
         else:
-            turns.append(Turn(line.role, line.text))
+            turns.append(Turn(line.role, line.text, messages=_ids(line)))
     return tuple(turns)
+
+
+def _ids(line: Line) -> tuple[str, ...]:
+    return (line.message,) if line.message else ()
 
 
 def _day(line: Line, zone: str) -> str:

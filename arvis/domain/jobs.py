@@ -18,6 +18,8 @@ CLASS_MS = 60_000
 
 #: A job whose process died this many times while it ran is poison.
 POISON_CRASHES = 5
+#: And the code of its end.
+POISON = "poison"
 
 #: Seconds before the 2nd, 3rd and 4th recovery; the first recovered run starts at once.
 CRASH_DELAYS = (0, 1, 5, 30)

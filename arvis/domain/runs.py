@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
@@ -22,7 +22,8 @@ class Image:
 class Turn:
     """One message of a prompt. `role` is `user` or `assistant`. An assistant's turn may ask for tools (`calls`); the
     user's turn behind it then begins with their `outputs`, one for each call. Pictures come from users only. `thoughts`
-    is what a model thought before its calls, in the form in which its vendor wants it back."""
+    is what a model thought before its calls, in the form in which its vendor wants it back. `messages` are the ids of the
+    stored messages of this turn of the conversation whose words stand here; no vendor is told of them."""
 
     role: str
     content: str
@@ -30,6 +31,22 @@ class Turn:
     calls: tuple[ToolCall, ...] = ()
     outputs: tuple[ToolOutput, ...] = ()
     thoughts: Mapping[str, Any] | None = None
+    messages: tuple[str, ...] = field(default=(), compare=False)
+
+
+def joined(first: Turn, second: Turn) -> Turn:
+    """Return two turns of one role as one; the second has no calls and no outputs of tools."""
+    return replace(
+        first,
+        content=f"{first.content}\n\n{second.content}" if first.content else second.content,
+        images=(*first.images, *second.images),
+        messages=(*first.messages, *second.messages),
+    )
+
+
+def read_in(turns: Iterable[Turn]) -> list[str]:
+    """Return the ids of the messages whose words stand in these turns."""
+    return list(dict.fromkeys(message for turn in turns for message in turn.messages))
 
 
 @dataclass(frozen=True, slots=True)

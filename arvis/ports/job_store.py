@@ -43,6 +43,11 @@ class JobStore(Protocol):
 
     def add(self, job: NewJob, now: int) -> AddedJob: ...
 
+    def add_first(self, jobs: Sequence[NewJob], now: int) -> list[AddedJob]:
+        """Add jobs without a key to one lane, in order, before all that waits there and never ran. A head that runs, or was
+        tried already, stays the head."""
+        ...
+
     def get(self, job_id: str) -> Job | None: ...
 
     def claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int) -> list[Job]:
@@ -89,6 +94,10 @@ class JobStore(Protocol):
 
     def would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int) -> bool:
         """Whether there is one that `fold` would end."""
+        ...
+
+    def joined_messages(self, execution_id: str) -> set[str]:
+        """The ids of the messages that `fold` let join the work of this execution."""
         ...
 
     def call_back(self, job_id: str, now: int) -> None:

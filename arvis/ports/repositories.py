@@ -44,6 +44,10 @@ class Messages(Protocol):
         position, in their order."""
         ...
 
+    def move(self, message_id: str, execution_id: str, position: int) -> None:
+        """Let a user message begin anew, unanswered, at this position of another execution."""
+        ...
+
     def settle_turn(
         self,
         execution_id: str,

@@ -16,6 +16,7 @@ import structlog
 
 from arvis.domain.errors import DatabaseAway, LeaseLost, StoreError, Unavailable
 from arvis.domain.jobs import (
+    POISON,
     POISON_CRASHES,
     Failed,
     GiveUp,
@@ -204,7 +205,7 @@ class Queue:
 
     async def _run(self, job: Job) -> Verdict:
         if job.crashes >= POISON_CRASHES:
-            return GiveUp("poison", POISON_TEXT)
+            return GiveUp(POISON, POISON_TEXT)
         if (handler := self._handlers.get(job.kind)) is None:
             return GiveUp("unknown_kind", f"nothing here runs jobs of kind {job.kind}")
         try:

@@ -32,6 +32,7 @@ from arvis.domain.jobs import (
 )
 from arvis.domain.messages import Delivery
 from arvis.ports.job_store import AddedJob, Slots
+from arvis.store.lanes import Lanes
 from arvis.store.messages import delivery_of
 from arvis.store.session import Row, Session, dump
 
@@ -84,6 +85,7 @@ class SqlJobs:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._lanes = Lanes(session)
 
     def lock(self, lanes: Sequence[str]) -> None:
         if self._session.locks_rows:
@@ -96,7 +98,24 @@ class SqlJobs:
         job_id = self._session.new_id()
         lane = job.lane if job.lane is not None else f"job:{job_id}"
         run_at = now if job.run_at is None else job.run_at
-        position, ready = self._enter(lane, run_at, now)
+        position, ready = self._lanes.enter(lane, run_at, now)
+        self._insert(job, job_id, lane, position=position, ready=ready, run_at=run_at, now=now)
+        return AddedJob(job_id, position)
+
+    def add_first(self, jobs: Sequence[NewJob], now: int) -> list[AddedJob]:
+        lane = jobs[0].lane or ""
+        self.lock([lane])
+        room = self._lanes.make_room(lane, len(jobs), now)
+        if room is None:
+            return [self.add(job, now) for job in jobs]
+        first, heads = room
+        added = [AddedJob(self._session.new_id(), first + number) for number in range(len(jobs))]
+        for number, (job, place) in enumerate(zip(jobs, added, strict=True)):
+            ready = int(heads and number == 0)
+            self._insert(job, place.id, lane, position=place.position, ready=ready, run_at=now, now=now)
+        return added
+
+    def _insert(self, job: NewJob, job_id: str, lane: str, *, position: int, ready: int, run_at: int, now: int) -> None:
         self._session.execute(
             "add_job",
             id=job_id,
@@ -119,7 +138,6 @@ class SqlJobs:
             payload=dump(dict(job.payload)),
             now=now,
         )
-        return AddedJob(job_id, position)
 
     def get(self, job_id: str) -> Job | None:
         row = self._session.one("get_job", id=job_id)
@@ -168,7 +186,7 @@ class SqlJobs:
         )
         rescued = [job_of(row) for row in rows]
         for job in rescued:
-            self._announce(job.run_at, now)
+            self._lanes.announce(job.run_at, now)
         return sorted(rescued, key=lambda job: (job.rank, job.id))
 
     def cancel(self, job_id: str, now: int) -> Job | None:
@@ -179,7 +197,7 @@ class SqlJobs:
         head = self._session.one("head_of_lane", lane=job.lane)
         self._session.execute("cancel_job", id=job_id, now=now)
         self._session.notices.ended.append(job_id)
-        self._leave(job.lane, 1, now, promote=head is not None and head["id"] == job_id)
+        self._lanes.leave(job.lane, 1, now, promote=head is not None and head["id"] == job_id)
         return job
 
     def requeue(self, job_id: str, now: int) -> Job | None:
@@ -187,7 +205,7 @@ class SqlJobs:
         if job is None or job.status is not JobStatus.FAILED:
             self._unlock(job)
             return None
-        position, ready = self._enter(job.lane, now, now)
+        position, ready = self._lanes.enter(job.lane, now, now)
         self._session.execute(
             "requeue_job", id=job_id, position=position, ready=ready, rank=rank_of(job.priority, now), now=now
         )
@@ -231,15 +249,19 @@ class SqlJobs:
             found.append(row["id"])
         return found
 
+    def joined_messages(self, execution_id: str) -> set[str]:
+        rows = self._session.rows("joined_messages", execution_id=execution_id)
+        return {row["message_id"] for row in rows if row["message_id"] is not None}
+
     def call_back(self, job_id: str, now: int) -> None:
         if self._session.execute("call_back", id=job_id, reason=CALLED, now=now) > 0:
-            self._announce(now, now)
+            self._lanes.announce(now, now)
 
     def step_aside(self, job_id: str, now: int) -> None:
         job = self._locked(job_id)
         if job is not None and self._session.execute("step_aside", id=job_id, reason=CALLED, now=now) > 0:
             self._session.notices.ended.append(job_id)
-            self._leave(job.lane, 1, now, promote=True)
+            self._lanes.leave(job.lane, 1, now, promote=True)
         else:
             self._unlock(job)
 
@@ -301,7 +323,7 @@ class SqlJobs:
         moved = 0
         while rows := [*self._session.rows("waiting_head", lane=old), *self._session.rows("waiting_behind", lane=old)]:
             for row in rows:
-                position, ready = self._enter(new, row["run_at"], now)
+                position, ready = self._lanes.enter(new, row["run_at"], now)
                 self._session.execute("change_lane", id=row["id"], lane=new, position=position, ready=ready)
             moved += len(rows)
         if moved and not self._session.execute("leave_lane_empty", lane=old, count=moved):
@@ -309,38 +331,6 @@ class SqlJobs:
         for lane in (old, new):
             self._session.execute("drop_lane", lane=lane)
         return moved
-
-    # -- lanes ---------------------------------------------------------------------------------------------
-
-    def _enter(self, lane: str, run_at: int, now: int) -> tuple[int, int]:
-        """Position in the lane and the value of `ready` for a job that joins its tail."""
-        position, live = self._counted(lane)
-        if live > 1:
-            return position, 0
-        self._announce(run_at, now)
-        return position, 1 if run_at <= now else 2
-
-    def _counted(self, lane: str) -> tuple[int, int]:
-        """The lane's numbers with one job more. A server is asked once, whatever it has to do for it."""
-        if not self._session.locks_rows and self._session.execute("open_lane", lane=lane):
-            return 1, 1
-        row = self._session.one("enter_lane", lane=lane)
-        assert row is not None  # noqa: S101 an upsert returns its row
-        return row["tail"], row["live"]
-
-    def _leave(self, lane: str, count: int, now: int, *, promote: bool) -> None:
-        if self._session.execute("leave_lane_empty", lane=lane, count=count):
-            return
-        self._session.execute("leave_lane", lane=lane, count=count)
-        if promote and (promoted := self._session.one("promote_next", lane=lane, now=now)):
-            self._announce(promoted["run_at"], now)
-
-    def _announce(self, run_at: int, now: int) -> None:
-        """A head has come to stand: claimable at once, or at `run_at`."""
-        if run_at <= now:
-            self._session.notices.heads += 1
-        else:
-            self._session.notices.due(run_at)
 
     def _locked(self, job_id: str) -> Job | None:
         job = self.get(job_id)
@@ -359,7 +349,7 @@ class SqlJobs:
     def _end(self, job: Job, status: JobStatus, reason: str | None, error: str | None, now: int) -> bool:
         if not self._fenced("end_job", job, status=status, reason=reason, error=error, now=now):
             return False
-        self._leave(job.lane, 1, now, promote=True)
+        self._lanes.leave(job.lane, 1, now, promote=True)
         return True
 
     def _postpone(
@@ -370,7 +360,7 @@ class SqlJobs:
             "postpone_job", job, ready=ready, run_at=run_at, attempts=attempts, error=error, reason=reason
         )
         if held:
-            self._announce(run_at, now)
+            self._lanes.announce(run_at, now)
         return held
 
     def _fenced(self, query: str, job: Job, **values: Any) -> bool:

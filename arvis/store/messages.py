@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from arvis.domain.ids import first_id_at
 from arvis.domain.messages import (
     Address,
     Attachment,
@@ -21,9 +20,7 @@ from arvis.domain.messages import (
     Role,
     StoredMessage,
 )
-from arvis.domain.runs import ModelCall
 from arvis.domain.taint import CLEAN, Taint, taint_of, taint_text
-from arvis.ports.insights import UsageSums
 from arvis.store.attachments import attachment_of
 from arvis.store.session import Row, Session, dump
 
@@ -194,6 +191,9 @@ class SqlMessages:
     def join_turn(self, joining: str, execution_id: str, *, behind: int = 0) -> None:
         self._session.execute("join_turn", joining=joining, execution_id=execution_id, behind=behind)
 
+    def move(self, message_id: str, execution_id: str, position: int) -> None:
+        self._session.execute("move_message", id=message_id, execution_id=execution_id, position=position)
+
     def settle_turn(
         self,
         execution_id: str,
@@ -287,60 +287,4 @@ class SqlDeliveries:
     ) -> None:
         self._session.execute(
             "set_delivery_state", id=delivery_id, state=state, now=now, platform_id=platform_id, error=error
-        )
-
-
-class SqlUsage:
-    """`Usage` in one transaction."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def add(
-        self,
-        call: ModelCall,
-        *,
-        execution_id: str,
-        job_id: str,
-        agent_id: str | None,
-        principal_id: str | None = None,
-        client_id: str | None = None,
-    ) -> bool:
-        added = self._session.execute(
-            "add_usage",
-            id=call.id,
-            execution_id=execution_id,
-            job_id=job_id,
-            agent_id=agent_id,
-            account=call.account,
-            provider=call.provider,
-            model=call.model,
-            input_tokens=call.input_tokens,
-            output_tokens=call.output_tokens,
-            cached_tokens=call.cached_tokens,
-            cost_micros=call.cost_micros,
-            started_at=call.started_at,
-            duration_ms=call.duration_ms,
-            error=call.error,
-            detail=call.detail,
-            principal_id=principal_id,
-            client_id=client_id,
-            written_tokens=call.written_tokens,
-            priced=int(call.priced),
-        )
-        return added == 1
-
-    def cost_of(self, execution_id: str) -> int:
-        row = self._session.one("cost_of_execution", execution_id=execution_id)
-        return int(row["micros"]) if row else 0
-
-    def of_person(self, principal_id: str, since: int) -> UsageSums:
-        row = self._session.one("usage_of_person", principal_id=principal_id, first=first_id_at(since))
-        if row is None:
-            return UsageSums()
-        return UsageSums(
-            calls=row["calls"],
-            input_tokens=row["input_tokens"],
-            output_tokens=row["output_tokens"],
-            cost_micros=row["cost_micros"],
         )

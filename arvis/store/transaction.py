@@ -18,7 +18,7 @@ from arvis.store.jobs import SqlJobs
 from arvis.store.leases import SqlRoleLeases
 from arvis.store.logins import SqlApiKeys, SqlLogins, SqlUsers
 from arvis.store.memory import SqlFacts, SqlStates
-from arvis.store.messages import SqlDeliveries, SqlMessages, SqlUsage
+from arvis.store.messages import SqlDeliveries, SqlMessages
 from arvis.store.money import SqlClients, SqlSpending
 from arvis.store.pairings import SqlPairings
 from arvis.store.people import SqlPrincipals, SqlSettings
@@ -29,6 +29,7 @@ from arvis.store.session import Session
 from arvis.store.skills import SqlSkills
 from arvis.store.threads import SqlAdditions, SqlThreads
 from arvis.store.timeline import SqlTimeline
+from arvis.store.usage import SqlUsage
 from arvis.store.variables import SqlVariables
 from arvis.store.versions import SqlVersions
 from arvis.store.webhooks import SqlWebhooks

@@ -13,7 +13,7 @@ from arvis.domain.messages import Attachment, FileKind, FileState, MessageStatus
 from arvis.domain.runs import RunRequest
 from arvis.ports.connector import FetchError
 from arvis.ports.store import Transaction
-from arvis.ports.transcriber import Sound, SpeechError
+from arvis.ports.transcriber import Sound, Speaker, SpeechError
 from arvis.process.programs import GuardedPrograms
 from arvis.providers.speech_command import CommandTranscriber
 from arvis.store.opening import Database
@@ -61,7 +61,7 @@ class Mouth:
 
 @asynccontextmanager
 async def house_with_files(
-    database: Database, *, ears: Ears | None = None, mouth: Mouth | None = None
+    database: Database, *, ears: Ears | None = None, mouth: Speaker | None = None
 ) -> AsyncIterator[tuple[House, KeepingConnector]]:
     async with open_house(database, started=False, transcriber=ears, speaker=mouth) as house:
         platform = KeepingConnector()

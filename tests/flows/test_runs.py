@@ -8,6 +8,7 @@ import pytest
 
 from arvis.agents.outcome import WorkOutcome, child_end
 from arvis.agents.runs import Errand, NewRun, begin_run, child_state
+from arvis.agents.standing import BY_DAEMON
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobKind, Priority
@@ -146,7 +147,7 @@ def parent_graph(taint: Taint = CLEAN) -> Graph:
             return Call("agent", child_state(context.state, Errand("Find it.", tools=["look", "rm"], taint=taint)))
         found = child_end(context.answer)
         outcome = found.outcome or WorkOutcome.from_json({"status": "blocked", "reason": found.error})
-        return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()})
+        return End(RunResult(outcome.visible, "", "", "").to_json() | {"outcome": outcome.to_json()}, **BY_DAEMON)
 
     return Graph("parent", "ask", {"ask": ask}, {})
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from arvis.agents.standing import BY_DAEMON
 from arvis.domain.errors import LeaseLost
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import WaitKind
@@ -143,13 +144,13 @@ async def test_nobody_joins_a_turn_that_was_stopped_before_it_began(either_datab
 async def ask_back(context: NodeContext) -> Decision:
     if context.answer is None:
         return Pause(WaitKind.USER, "Which one?")
-    return End(said(f"You chose {context.answer.value['text']}.").to_json())
+    return End(said(f"You chose {context.answer.value['text']}.").to_json(), **BY_DAEMON)
 
 
 async def consult(context: NodeContext) -> Decision:
     if context.answer is None:
         return Call("counting", {"until": 3})
-    return End(said(f"It is {context.answer.value['result']['count']}.").to_json())
+    return End(said(f"It is {context.answer.value['result']['count']}.").to_json(), **BY_DAEMON)
 
 
 async def count(context: NodeContext) -> Decision:

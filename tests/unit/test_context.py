@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from arvis.context.budget import Budget
 from arvis.context.composing import LAYERS, compose
 from arvis.context.rules import plain_rules
-from arvis.context.tool_rounds import fit_rounds
+from arvis.context.tool_rounds import Round, Words
 from arvis.conversations.tokens import Estimator
 from arvis.domain.agents import CONDUCTOR
 from arvis.domain.markup import find_tags
 from arvis.domain.memory import Category
 from arvis.domain.messages import Role
-from arvis.domain.runs import Turn
 from arvis.domain.taint import CLEAN, Label
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 from tests.context_kit import (
@@ -225,17 +224,18 @@ _RECALL = st.builds(
     st.lists(st.builds(fact, _WORDS, taint=_TAINT), max_size=4),
     st.lists(st.builds(state, _WORDS, _WORDS, taint=_TAINT), max_size=3),
 )
-_ROUNDS = st.lists(st.tuples(_WORDS, st.lists(_WORDS, min_size=1, max_size=3)), max_size=3).map(
-    lambda found: [turn for number, (said, outputs) in enumerate(found) for turn in _round(number, said, outputs)]
+_HEARD = st.lists(st.tuples(_WORDS.filter(bool), st.sampled_from(["", "heard"])), max_size=2)
+_ROUNDS = st.lists(st.tuples(_WORDS, st.lists(_WORDS, min_size=1, max_size=3), _HEARD), max_size=3).map(
+    lambda found: [_round(number, said, outputs, heard) for number, (said, outputs, heard) in enumerate(found)]
 )
 
 
-def _round(number: int, said: str, outputs: Sequence[str]) -> tuple[Turn, Turn]:
+def _round(number: int, said: str, outputs: Sequence[str], heard: Sequence[tuple[str, str]] = ()) -> Round:
     ids = [f"{number} {index}" for index in range(len(outputs))]
     calls = tuple(ToolCall(each, "look", {"at": each}) for each in ids)
-    return Turn("assistant", said[:300], calls=calls), Turn(
-        "user", "", outputs=tuple(ToolOutput(each, text * 3) for each, text in zip(ids, outputs, strict=True))
-    )
+    given_back = tuple(ToolOutput(each, text * 3) for each, text in zip(ids, outputs, strict=True))
+    words = tuple(Words(text[:300], f"{message} {number}" if message else "") for text, message in heard)
+    return Round(said[:300], calls, given_back, words)
 
 
 @given(
@@ -251,11 +251,11 @@ def _round(number: int, said: str, outputs: Sequence[str]) -> tuple[Turn, Turn]:
     estimator=st.sampled_from([Estimator(), Estimator((0.3, 0.4, 0.5, 1.0, 0.7, 7.5, 30.0))]),
 )
 def test_every_prompt_keeps_its_budget_alternates_and_holds_no_tag(
-    rounds: list[Turn], budget: Budget, estimator: Estimator, *, shrunk: bool, **given: Any
+    rounds: list[Round], budget: Budget, estimator: Estimator, *, shrunk: bool, **given: Any
 ) -> None:
-    fitted = fit_rounds(rounds, budget.room_for_tools // (2 if shrunk else 1), estimator)
-    mixed = ingredients(**given, rounds=fitted, budget=budget, shrunk=shrunk, estimator=estimator)
+    mixed = ingredients(**given, rounds=rounds, budget=budget, shrunk=shrunk, estimator=estimator)
     prompt = compose(mixed)
+    fitted = prompt.rounds
     total = size(prompt, mixed)
     assert total <= sum(prompt.layers.values()) <= mixed.most
     always = ("identity", "tools", "sticky", "current", "clock")
@@ -300,7 +300,7 @@ def test_the_rules_are_short_and_name_others_only_if_there_are_any() -> None:
 
 
 def test_tools_on_offer_and_their_rounds_are_counted() -> None:
-    rounds = _round(1, "Looking", ["found"])
+    rounds = [_round(1, "Looking", ["found"])]
     spec = ToolSpec("look", "Looks at it", {"type": "object"})
     given = ingredients(rounds=rounds, tools=[spec], agent=replace(AGENT, tools=("look",)))
     prompt = compose(given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,11 +11,11 @@ from hypothesis import strategies as st
 from arvis.context.budget import Budget
 from arvis.context.clock import clock_line, day_of, first_zone
 from arvis.context.cutting import cut_to_fit, fair_share
-from arvis.context.tool_rounds import fit_rounds, tools_cost
+from arvis.context.tool_rounds import Round, Words, behind, fit_rounds, tools_cost
 from arvis.conversations import estimate_tokens
 from arvis.conversations.tokens import Estimator
 from arvis.domain.markup import escape, find_tags
-from arvis.domain.runs import Turn
+from arvis.domain.runs import Turn, read_in
 from arvis.domain.tools import ToolCall, ToolOutput
 from tests.context_kit import NOW
 
@@ -108,13 +110,13 @@ def test_a_share_is_fair(sizes: list[int], room: int) -> None:
 # -- rounds of tools ---------------------------------------------------------------------------------------
 
 
-def rounds_of(*outputs: list[str], said: str = "") -> list[Turn]:
-    turns: list[Turn] = []
+def rounds_of(*outputs: list[str], said: str = "") -> list[Round]:
+    rounds: list[Round] = []
     for number, texts in enumerate(outputs):
         calls = tuple(ToolCall(f"{number}.{index}", "look", {}) for index in range(len(texts)))
         given_back = tuple(ToolOutput(call.id, text) for call, text in zip(calls, texts, strict=True))
-        turns += [Turn("assistant", said, calls=calls), Turn("user", "", outputs=given_back)]
-    return turns
+        rounds.append(Round(said, calls, given_back))
+    return rounds
 
 
 def outputs_of(turns: tuple[Turn, ...]) -> list[str]:
@@ -128,11 +130,63 @@ def test_the_longest_outputs_are_cut_first() -> None:
     assert tools_cost((), fitted, Estimator()) <= 3_000
 
 
-def test_the_oldest_round_goes_whole_before_outputs_become_too_short() -> None:
+def test_the_oldest_round_becomes_a_record_before_outputs_become_too_short() -> None:
     fitted = fit_rounds(rounds_of(*(["字" * 300] for _ in range(6))), 600, Estimator())
-    assert 2 <= len(fitted) < 12
-    assert [turn.role for turn in fitted] == ["assistant", "user"] * (len(fitted) // 2)
+    assert 3 <= len(fitted) < 12
+    assert [turn.role for turn in fitted] == ["user"] + ["assistant", "user"] * (len(fitted) // 2)
     assert fitted[-1].outputs[0].call_id == fitted[-2].calls[0].id == "5.0"
+    assert fitted[0].content.count("\n- look {} → finished") == 6 - len(fitted) // 2
+
+
+def test_a_record_says_what_was_asked_and_how_it_ended() -> None:
+    calls = (ToolCall("1", "send", {"to": "ann"}), ToolCall("2", "fetch", None, written="{oops"))
+    outputs = (ToolOutput("1", "x" * 3_000), ToolOutput("2", "no", failed=True))
+    rounds = [Round("", calls, outputs), *rounds_of(["y" * 3_000] * 3)]
+    record = fit_rounds(rounds, 480, Estimator())[0].content
+    assert '- send {"to": "ann"} → finished' in record
+    assert "- fetch {oops → failed" in record
+
+
+def test_what_people_said_outlives_the_round_that_it_followed() -> None:
+    rounds = rounds_of(*(["字" * 300] * 4 for _ in range(5)))
+    rounds[1] = replace(rounds[1], words=(Words("look to the left", "m1"),))
+    rounds[3] = replace(rounds[3], words=(Words("and to the right", "m2"), Words("Ulm")))
+    fitted = behind([Turn("user", "Look", messages=("m0",))], fit_rounds(rounds, 900, Estimator(), 3_000))
+    assert [turn.role for turn in fitted] == ["user", "assistant"] * (len(fitted) // 2) + ["user"]
+    said = "\n".join(turn.content for turn in fitted if turn.role == "user")
+    assert said.index("Look") < said.index("look to the left") < said.index("and to the right") < said.index("Ulm")
+    assert read_in(fitted) == ["m0", "m1", "m2"]
+
+
+def test_words_that_no_prompt_can_hold_are_not_counted_as_read() -> None:
+    rounds = rounds_of(["a"], ["b"])
+    rounds[0] = replace(rounds[0], words=(Words("short", "m1"), Words("字" * 3_000, "m2"), Words("behind it", "m3")))
+    fitted = fit_rounds(rounds, 1_000, Estimator(), 2_000)
+    assert read_in(fitted) == ["m1"]
+    assert "behind it" not in str(fitted)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from(["", "a", "x" * 900, "字" * 2_000]), max_size=4),
+            st.lists(st.sampled_from(["word", "w " * 100, "字" * 900]), max_size=2),
+        ),
+        max_size=6,
+    )
+)
+def test_words_that_are_there_are_there_whole(made: list[tuple[list[str], list[str]]]) -> None:
+    rounds = rounds_of(*(outputs for outputs, _ in made))
+    ids = iter(range(100))
+    said = [tuple(Words(f"<{(number := next(ids))}> {text}", str(number)) for text in words) for _, words in made]
+    rounds = [replace(each, words=words) for each, words in zip(rounds, said, strict=True)]
+    fitted = fit_rounds(rounds, 1_000, Estimator(), 2_500)
+    assert tools_cost((), fitted, Estimator()) <= 2_500
+    read = read_in(fitted)
+    assert read == [str(number) for number in range(len(read))]
+    text = "\n".join(turn.content for turn in fitted)
+    for words in (each for group in said for each in group):
+        assert (words.text in text) == (words.message in read)
 
 
 def test_what_tools_say_is_no_tag() -> None:
@@ -146,7 +200,8 @@ def test_rounds_stay_in_pairs_within_their_room(outputs: list[list[str]]) -> Non
     fitted = fit_rounds(rounds_of(*outputs), 1_000, Estimator())
     assert tools_cost((), fitted, Estimator()) <= 1_000
     assert bool(fitted) == bool(outputs)
-    for asked, given_back in zip(fitted[::2], fitted[1::2], strict=True):
+    pairs = fitted[len(fitted) % 2 :]
+    for asked, given_back in zip(pairs[::2], pairs[1::2], strict=True):
         assert [call.id for call in asked.calls] == [output.call_id for output in given_back.outputs]
 
 

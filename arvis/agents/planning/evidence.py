@@ -14,6 +14,7 @@ from arvis.agents import rounds
 from arvis.agents.outgoing import files_of
 from arvis.agents.planning.documents import harmless
 from arvis.agents.planning.lanes import clipped
+from arvis.context import Round
 from arvis.domain.executions import PERSONAL_WAITS, Execution
 from arvis.domain.messages import OutgoingFile
 from arvis.domain.taint import Taint, taint_in
@@ -108,7 +109,7 @@ def _work(tx: Transaction, child: Execution) -> Work:
     return Work(str(called["part"]), int(str(called["brief"])), entries)
 
 
-def _entries(made: rounds.Round) -> Iterator[str | ToolRun]:
+def _entries(made: Round) -> Iterator[str | ToolRun]:
     if made.said.strip():
         yield made.said.strip()
     for call, output in zip(made.calls, made.outputs, strict=False):

@@ -22,7 +22,7 @@ from arvis.agents.planning.retrieval import Complexity
 from arvis.agents.reading import is_voice
 from arvis.agents.runs import RUN, is_run
 from arvis.agents.spoken import SpokenReply
-from arvis.agents.standing import Standing
+from arvis.agents.standing import READ, Standing
 from arvis.agents.streaming import Showing
 from arvis.context import Prompt
 from arvis.domain.events import Delta
@@ -57,7 +57,8 @@ class OutputNode:
         files = await self._spoken.of(context, words) if voiced else ()
         value = replace(result, content=words, calls=()).to_json() | {"outcome": _outcome(context, words).to_json()}
         changes = with_files(context.state, (*evidence.files, *files)) | tainted(context.state, evidence)
-        return End(value, **{**changes, "taint": sorted({*changes["taint"], *prompt.taint})})
+        taint = sorted({*changes["taint"], *prompt.taint})
+        return End(value, **{**changes, "taint": taint, READ: prompt.read})
 
     async def _told(self, context: NodeContext, standing: Standing, prompt: Prompt) -> RunResult:
         *earlier, newest = prompt.turns

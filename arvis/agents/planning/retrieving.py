@@ -20,6 +20,7 @@ from arvis.agents.reading import unsettled
 from arvis.agents.runs import is_run
 from arvis.agents.standing import Standing
 from arvis.context import Prompt
+from arvis.context.cutting import fair_share
 from arvis.context.files import file_text
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
@@ -138,11 +139,12 @@ def _without_model(standing: Standing, skills: list[Skill]) -> Retrieval | None:
 
 
 def _request_of(standing: Standing) -> str:
-    """What its messages say, and the files that came with them."""
+    """What its messages say, and the files that came with them; what is too long together is clipped one by one."""
     words = [sanitise(message.content).text for message in standing.current]
     files = [text for message in standing.current for file in message.attachments if (text := file_text(file))]
-    said = "\n\n".join(filter(None, [*words, *files]))
-    return lanes.clipped(said, _LONGEST_GOAL) or "(no text)"
+    said = [text for text in (*words, *files) if text]
+    longest = fair_share([len(text) for text in said], _LONGEST_GOAL)
+    return "\n\n".join(lanes.clipped(text, longest) for text in said) or "(no text)"
 
 
 def _shared(standing: Standing, prompt: Prompt) -> Lane:

@@ -19,6 +19,13 @@ DELETE FROM lanes WHERE lane = :lane AND live <= :count;
 -- name: leave_lane
 UPDATE lanes SET live = live - :count WHERE lane = :lane;
 
+-- name: join_lane
+UPDATE lanes SET live = live + :count WHERE lane = :lane;
+
+-- name: stand_back
+-- What was to run next waits behind others that came before it.
+UPDATE jobs SET ready = 0 WHERE id = :id AND ready IN (1, 2) AND status = 'pending';
+
 -- name: drop_lane
 -- An empty lane starts again at 1: nothing that waits can be overtaken, for nothing waits.
 DELETE FROM lanes WHERE lane = :lane AND live = 0;
@@ -137,7 +144,7 @@ WHERE id = :id AND status IN ('failed', 'cancelled');
 DELETE FROM jobs WHERE id = :id AND status IN ('done', 'failed', 'cancelled');
 
 -- name: followers
-SELECT id, kind, principal_id, tokens, claim, created_at, run_at FROM jobs
+SELECT id, kind, principal_id, tokens, claim, created_at, run_at, position FROM jobs
 WHERE lane = :lane AND ready = 0 AND status = 'pending'
 ORDER BY position LIMIT :limit;
 
@@ -145,6 +152,11 @@ ORDER BY position LIMIT :limit;
 UPDATE jobs
 SET status = 'done', merged_into = :head, finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END
 WHERE id = :id;
+
+-- name: joined_messages
+-- Of messages that joined a turn before their own began. A job that was taken over had begun.
+SELECT merged.message_id FROM jobs AS own JOIN jobs AS merged ON merged.merged_into = own.id
+WHERE own.execution_id = :execution_id AND merged.claim = 0 LIMIT 1000;
 
 -- name: live_of_execution
 -- Held until the commit: a job that waits may not begin meanwhile, or it would miss what this script writes for it.

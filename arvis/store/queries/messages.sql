@@ -26,6 +26,11 @@ UPDATE messages
 SET execution_id = :execution_id, position = position + :behind
 WHERE execution_id = :joining AND role = 'user';
 
+-- name: move_message
+UPDATE messages
+SET execution_id = :execution_id, position = :position, status = 'accepted', reason = NULL, turn = NULL, answered_by = NULL
+WHERE id = :id AND role = 'user';
+
 -- name: settle_turn
 UPDATE messages SET status = :status, reason = :reason, turn = :turn, answered_by = :reply_id
 WHERE execution_id = :execution_id AND role = 'user';

@@ -11,11 +11,12 @@ import pytest
 
 from arvis.domain.jobs import Done, Failed, HandedBack, Job, JobKind, JobStatus, Retry, Snooze
 from arvis.ports.job_store import Slots
-from arvis.ports.store import Store
+from arvis.ports.store import Store, Transaction
 from arvis.testing.conformance.store_recovery import RecoveryCases
 from arvis.testing.conformance.store_scripts import (
     NOW,
     add,
+    add_first,
     cancel,
     claim,
     claim_one,
@@ -23,6 +24,7 @@ from arvis.testing.conformance.store_scripts import (
     fold,
     get,
     head_of,
+    joined_messages,
     message,
     next_due,
     requeue,
@@ -216,6 +218,49 @@ class LaneCases(RecoveryCases):
         assert await store.write(fold, stale) == []
         assert len(await store.write(fold, await store.write(claim_one))) == 2
 
+    # -- before all that waits -----------------------------------------------------------------------------
+
+    async def test_jobs_that_are_put_first_run_before_all_that_waits(self, store: Store) -> None:
+        ids = [(await store.write(add, message("a", principal=person))).id for person in "abc"]
+        head = await store.write(claim_one)
+        early = [job.id for job in await store.write(add_first, [message("a"), message("a")])]
+        assert await store.write(claim) == []
+        await store.write(settle, head, Done())
+        assert await self._in_order(store) == [*early, *ids[1:]]
+
+    async def test_jobs_are_put_before_the_one_that_was_to_run_next(self, store: Store) -> None:
+        ids = [(await store.write(add, message("a", principal=person))).id for person in "abc"]
+        early = await store.write(_ended_and_put_first, await store.write(claim_one))
+        assert await self._in_order(store) == [*early, *ids[1:]]
+
+    async def test_jobs_that_are_put_first_in_an_empty_lane_run(self, store: Store) -> None:
+        await store.write(add, message("a"))
+        early = await store.write(_ended_and_put_first, await store.write(claim_one))
+        assert await self._in_order(store) == early
+
+    async def test_a_job_that_was_tried_stays_before_those_that_are_put_first(self, store: Store) -> None:
+        first, last = [(await store.write(add, message("a", principal=person))).id for person in "ab"]
+        await store.write(settle, await store.write(claim_one), Retry(NOW, "no"))
+        (early,) = await store.write(add_first, [message("a")])
+        assert await self._in_order(store) == [first, early.id, last]
+
+    async def _in_order(self, store: Store) -> list[str]:
+        """The ids of what runs there, one after the other."""
+        ran = []
+        while jobs := await store.write(claim):
+            (job,) = jobs
+            ran.append(job.id)
+            await store.write(settle, job, Done())
+        return ran
+
+    async def test_the_messages_that_joined_are_known(self, store: Store) -> None:
+        await store.write(add, replace(message("a"), execution_id="e"))
+        await store.write(add, replace(message("a"), message_id="second"))
+        head = await store.write(claim_one)
+        assert await store.read(joined_messages, "e") == set()
+        await store.write(fold, head)
+        assert await store.read(joined_messages, "e") == {"second"}
+
     async def test_a_folded_job_may_be_deleted_and_the_head_retried(self, store: Store) -> None:
         first, second, third = [(await store.write(add, message("a"))).id for _ in range(3)]
         head = await store.write(claim_one)
@@ -273,3 +318,9 @@ class _Load:
         self.ran[job.lane].append(job.payload["number"])
         assert await self._store.write(settle, job, Done())
         self._left -= 1
+
+
+def _ended_and_put_first(tx: Transaction, head: Job) -> list[str]:
+    """In one commit: a job ends, which lets the next one be the head, and two others are put before that one."""
+    tx.jobs.settle(head, Done(), NOW)
+    return [job.id for job in tx.jobs.add_first([message("a"), message("a")], NOW)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arvis.domain.agents import Agent
 from arvis.domain.executions import Cursor, Execution, ExecutionStatus
 from arvis.domain.jobs import Job, JobKind, NewJob, Outcome
@@ -71,6 +73,14 @@ def delete(tx: Transaction, job_id: str) -> bool:
 
 def fold(tx: Transaction, head: Job, max_jobs: int = 10, max_tokens: int = 8_000) -> list[Job]:
     return tx.jobs.fold(head, max_jobs, max_tokens, NOW)
+
+
+def add_first(tx: Transaction, jobs: Sequence[NewJob]) -> list[AddedJob]:
+    return tx.jobs.add_first(jobs, NOW)
+
+
+def joined_messages(tx: Transaction, execution_id: str) -> set[str]:
+    return tx.jobs.joined_messages(execution_id)
 
 
 def next_due(tx: Transaction) -> int | None:

@@ -22,6 +22,7 @@ export const stepTexts = words({
       retried: "Failed, and will be tried again",
       snoozed: "Put off",
       recovered: "Taken up again after the process had died",
+      put_back: "Waits for a reply of its own",
       stopped: "Stopped by a person",
       compacted: "Older messages were summed up",
       compaction_failed: "Older messages could not be summed up",
@@ -39,6 +40,10 @@ export const stepTexts = words({
       expired: "Expired: nobody decided in time",
       done: "Done",
       delivery: "Delivery",
+    },
+    putBack: {
+      crashed: "The process died while it was answered together with another message",
+      unread: "The reply of the turn that it had joined was written without it",
     },
     delivery: {
       pending: "The reply waits to be sent",
