@@ -1,7 +1,8 @@
 """The way of a message behind the door, top to bottom: steps 9 to 14 of the fourteen of seed 004.
 
 Steps 1 to 8 are one commit in `arvis/inbox/accepting.py`, which calls no model; `run` answers in a worker and survives
-its death. Three commits a message: accept (and claim), finish (and claim), sent. A row first, an event second.
+its death. Four commits a message: accept (and claim), the call that is about to be made, finish (and
+claim), sent. A row first, an event second.
 """
 
 from __future__ import annotations

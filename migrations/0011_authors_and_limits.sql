@@ -48,3 +48,31 @@ CREATE TABLE commit_marks (
 ) STRICT, WITHOUT ROWID;
 -- Which jobs joined another one: what joined a turn may have to be answered alone after all.
 CREATE INDEX jobs_merged ON jobs (merged_into) WHERE merged_into IS NOT NULL;
+
+-- How far the execution of a job was when its process died last, in steps and finished effects: whoever gets further between two
+-- deaths is not what kills.
+ALTER TABLE jobs ADD COLUMN progress INTEGER NOT NULL DEFAULT 0;
+
+-- Calls of models that are under way, each with the most that it can use. The commit that keeps the receipts deletes the row; where
+-- the process died, the row becomes a receipt in `usage` with the same id.
+CREATE TABLE open_calls (
+    id TEXT PRIMARY KEY,
+    execution_id TEXT NOT NULL,
+    visit TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    job_id TEXT NOT NULL,
+    agent_id TEXT,
+    principal_id TEXT,
+    client_id TEXT,
+    account TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost_micros INTEGER NOT NULL,
+    priced INTEGER NOT NULL,
+    started_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_calls_job ON open_calls (job_id);
+CREATE INDEX open_calls_visit ON open_calls (execution_id, visit);
+CREATE INDEX open_calls_age ON open_calls (started_at);

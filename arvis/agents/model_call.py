@@ -10,7 +10,7 @@ from typing import Any
 
 from arvis.agents.standing import note_rests
 from arvis.conversations import note_counts
-from arvis.domain.money import Spender
+from arvis.domain.money import OpenCall, Spender
 from arvis.domain.runs import RunRequest
 from arvis.graph.context import NodeContext
 from arvis.graph.facts import Lasting
@@ -45,18 +45,20 @@ class ModelCaller:
         spender = replace(spender, job_id=context.job_id, visit=context.visit)
         estimate = self._runner.estimate(request, model=model, fallbacks=fallbacks)
         trail = Trail()
-        await self._purse.open(spender, estimate)
+        receipt = self._runner.most(request, model=model, fallbacks=fallbacks)
+        call = await self._purse.open(spender, estimate, receipt)
+        keep = partial(self._keep, context, spender, estimate, trail, call)
         try:
             run = await self._runner.run(request, model=model, fallbacks=fallbacks, on_text=on_text, trail=trail)
         except (RunFailed, asyncio.CancelledError):
-            self._keep(context, spender, estimate, trail)
+            keep()
             raise
-        self._keep(context, spender, estimate, trail)
+        keep()
         return run.result.to_json()
 
-    def _keep(self, context: NodeContext, spender: Spender, estimate: int, trail: Trail) -> None:
+    def _keep(self, context: NodeContext, spender: Spender, estimate: int, trail: Trail, call: OpenCall | None) -> None:
         context.record(note_rests, tuple(trail.rests))
         if trail.counted or trail.limits:
             context.record(note_counts, tuple(trail.counted), tuple(trail.limits), context.now())
-        close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls))
+        close = partial(self._purse.close, spender=spender, estimate=estimate, calls=tuple(trail.calls), call=call)
         context.facts.append(Lasting(close))

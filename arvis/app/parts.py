@@ -68,7 +68,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         first_byte=config.model.first_byte_seconds,
     )
     patient = PatientStore(store=base.store, clock=base.clock)
-    purse = Purse(store=patient, limits=partial(_spending_limits, base), clock=base.clock)
+    purse = Purse(store=patient, limits=partial(spending_limits, base), clock=base.clock)
     graphs = GraphParts(
         store=patient,
         runner=runner,
@@ -102,7 +102,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
     )
 
 
-def _spending_limits(base: Base) -> SpendingLimits:
+def spending_limits(base: Base) -> SpendingLimits:
     """As they are set at this moment."""
     config = base.settings.current()
     return config.budgets.limits(config.scheduler.timezone)
@@ -164,7 +164,7 @@ def build_web(
         config=config.web,
         limits=config.limits,
         zone=config.scheduler.timezone,
-        spending=partial(_spending_limits, base),
+        spending=partial(spending_limits, base),
         owners=tuple(config.owners.get("web", ())),
         all_owners=config.owners,
         daemon_key=base.folder.api_key,

@@ -6,11 +6,12 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from arvis.agents import owners
 from arvis.app.base import Base
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
-from arvis.app.parts import build_flow, build_inbox, build_web
+from arvis.app.parts import build_flow, build_inbox, build_web, spending_limits
 from arvis.app.speech import Speech
 from arvis.app.telemetry import told
 from arvis.app.tools import Toolbox
@@ -28,6 +29,7 @@ from arvis.queue.noticed import Noticed
 from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
 from arvis.queue.queue import Handler, Queue
+from arvis.runner.purse import Purse
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
 from arvis.scheduler.scripts import ScriptRunner
@@ -112,6 +114,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
             JobKind.DELIVER: deliverer,
         },
         expire=lifecycle.expire,
+        rescued=Purse(store=base.store, limits=partial(spending_limits, base), clock=base.clock).book_left,
         workers=settings.workers,
         delivery_workers=settings.delivery_workers,
         lease_seconds=settings.lease_seconds,

@@ -12,6 +12,8 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
+from arvis.domain.runs import ModelCall
+
 MICROS = 1_000_000
 _MS = 1000
 
@@ -138,6 +140,15 @@ class Spender:
         if self.client_id is not None:
             found[Budget.CLIENT] = Pot(Budget.CLIENT, month_of(now, zone), self.client_id)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call of a model that is under way: who pays, and the receipt that it becomes should the process die, with the most
+    that it can use."""
+
+    spender: Spender
+    receipt: ModelCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ class JobStore(Protocol):
 
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
         """Return to the queue what runs under an older boot of this node or, where they are to be judged, an expired
-        lease; adds one to the crashes of each. Whoever renews leases does so before, in the same script: then nothing that is known to
+        lease; adds one to the crashes of each, but for those whose execution got further since the last time: these begin
+        to count anew. Whoever renews leases does so before, in the same script: then nothing that is known to
         run is taken, however the clock jumps. A lease that reaches too far, because the clock was put back, is cut
         short."""
         ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, Pot, Spent
+from arvis.domain.money import Charge, ChargeStatus, Client, ClientChannel, OpenCall, Pot, Spent
 
 
 class Spending(Protocol):
@@ -36,6 +36,20 @@ class Spending(Protocol):
 
     def release_all(self, execution_id: str) -> None:
         """Of every visit of an execution."""
+        ...
+
+    def begin_call(self, call: OpenCall) -> None:
+        """Note a call before it is made."""
+        ...
+
+    def end_call(self, call_id: str) -> bool:
+        """The receipts of a call are kept, or stand in its place; False when it was not open any more."""
+        ...
+
+    def open_calls(
+        self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
+    ) -> list[OpenCall]:
+        """The calls that are not ended of a job, of a visit (execution and visit), or that began before a time (ms)."""
         ...
 
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:

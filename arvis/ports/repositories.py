@@ -293,6 +293,10 @@ class Usage(Protocol):
         """Keep a receipt; False when it is there already."""
         ...
 
+    def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
+        """Delete a receipt with this error; its cost (micros) and when the call began (ms). None when there is none."""
+        ...
+
     def cost_of(self, execution_id: str) -> int:
         """What the calls of one execution cost, in micros."""
         ...

@@ -64,7 +64,8 @@ class Handler(Protocol):
 
 
 class Queue:
-    """Runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline has come."""
+    """Runs jobs until it is stopped. `expire(tx, now)` answers questions whose deadline has come; `rescued(tx, jobs, now)` is
+    part of each commit that looks for jobs of dead processes."""
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Queue:
         lease_seconds: float,
         boot: str,
         node: str,
+        rescued: scripts.Rescued = scripts.no_more,
     ) -> None:
         self._store = store
         self._patient = PatientStore(store=store, clock=clock)
@@ -88,6 +90,7 @@ class Queue:
         self._handlers = handlers
         self._expire = expire
         self._boot = boot
+        self._rescued = rescued
         self._node = node
         self._lease_ms = int(lease_seconds * 1000)
         self._loop = asyncio.get_running_loop()
@@ -115,7 +118,7 @@ class Queue:
         """Take back what an earlier boot left running, then claim."""
         with self._tried_again("rescue"):  # by the sweep
             now, judge = self._clock.now(), self._judges_leases()
-            rescued = await self._store.write(scripts.rescue, self._node, self._boot, now, judge=judge)
+            rescued = await self._store.write(scripts.rescue, self._node, self._boot, now, self._rescued, judge=judge)
             if rescued:
                 log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
@@ -267,6 +270,7 @@ class Queue:
             now=now,
             lease_until=now + self._lease_ms,
             judge=self._judges_leases(),
+            also=self._rescued,
         )
         for job in asked:
             if job.id not in held and self._slots.counts(job):

@@ -10,10 +10,20 @@ from arvis.ports.store import Transaction
 
 Postponed = Callable[[Transaction, Job, Retry | Snooze | Failed, int], None]
 
+#: What else is written for jobs that are taken back from a dead process, also when there are none.
+Rescued = Callable[[Transaction, Sequence[Job], int], None]
 
-def rescue(tx: Transaction, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
+
+def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
+    """Where nothing else is to be done for jobs of a dead process."""
+
+
+def rescue(
+    tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True
+) -> list[Job]:
     """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them."""
     rescued = tx.jobs.rescue(node, boot, now, judge=judge)
+    also(tx, rescued, now)
     for job in rescued:
         if job.message_id is not None:
             tx.timeline.note([job.message_id], "recovered", {"job": job.id, "crashes": job.crashes}, now)
@@ -29,11 +39,19 @@ def wake(tx: Transaction, expire: Callable[[Transaction, int], None], now: int) 
 
 
 def renew(
-    tx: Transaction, job_ids: Sequence[str], node: str, boot: str, *, now: int, lease_until: int, judge: bool = True
+    tx: Transaction,
+    job_ids: Sequence[str],
+    node: str,
+    boot: str,
+    *,
+    now: int,
+    lease_until: int,
+    judge: bool = True,
+    also: Rescued = no_more,
 ) -> tuple[set[str], list[Job]]:
     """First the leases, then the rescue: the ids that are still held, and the jobs that nobody renewed."""
     held = tx.jobs.extend(job_ids, boot, lease_until)
-    return held, rescue(tx, node, boot, now, judge=judge)
+    return held, rescue(tx, node, boot, now, also, judge=judge)
 
 
 def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: Postponed | None, now: int) -> None:

@@ -23,7 +23,7 @@ from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, Unserved
 from arvis.runner.choice import DEMO, Choice, candidates
 from arvis.runner.counting import Counting, Counts, key_of, limit_in
 from arvis.runner.pictures import without_pictures
-from arvis.runner.prices import Prices, estimate_micros
+from arvis.runner.prices import Prices, estimate_micros, prompt_tokens
 from arvis.runner.rests import Rests
 from arvis.runner.selection import Asked, Load, Selection, select
 
@@ -113,6 +113,25 @@ class Runner:
         """What a reply may cost at most, in millionths of a US dollar, whoever of the candidates gives it; 0 when nobody
         knows a price. The parameters are those of `run`."""
         return estimate_micros(request, self._prices, candidates(self._accounts(), model, fallbacks))
+
+    def most(self, request: RunRequest, *, model: str | None, fallbacks: Sequence[str] = ()) -> ModelCall | None:
+        """The receipt of a call whose end nobody sees: the most that it can use, at the account that would be asked first.
+        None where nothing is spent."""
+        choice = self._first(model, fallbacks)
+        if choice.account.provider == DEMO.provider:
+            return None
+        return ModelCall(
+            id=self._new_id(),
+            account=choice.account.name,
+            provider=choice.account.provider,
+            model=choice.model,
+            started_at=self._clock.now(),
+            duration_ms=0,
+            input_tokens=prompt_tokens(request),
+            output_tokens=request.max_tokens,
+            cost_micros=self.estimate(request, model=model, fallbacks=fallbacks),
+            priced=self._prices.of(choice.account.provider, choice.model) is not None,
+        )
 
     async def run(
         self,

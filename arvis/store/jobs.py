@@ -181,6 +181,7 @@ class SqlJobs:
     def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
         self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
         expired_before = now if judge else 0
+        self._session.execute("note_progress", node=node, boot=boot, expired_before=expired_before)
         rows = self._session.rows(
             "rescue_jobs", node=node, boot=boot, now=now, expired_before=expired_before, called=CALLED
         )

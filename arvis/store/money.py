@@ -13,9 +13,12 @@ from arvis.domain.money import (
     ClientChannel,
     ClientPlan,
     ClientStatus,
+    OpenCall,
     Pot,
+    Spender,
     Spent,
 )
+from arvis.domain.runs import ModelCall
 from arvis.store.session import Row, Session
 from arvis.store.snapshots import LAST
 
@@ -61,6 +64,43 @@ class SqlSpending:
     def release_all(self, execution_id: str) -> None:
         self._session.execute("drop_reservations", execution_id=execution_id)
 
+    def begin_call(self, call: OpenCall) -> None:
+        spender, receipt = call.spender, call.receipt
+        self._session.execute(
+            "add_open_call",
+            id=receipt.id,
+            execution_id=spender.execution_id,
+            visit=spender.visit,
+            turn=spender.turn,
+            job_id=spender.job_id,
+            agent_id=spender.agent_id,
+            principal_id=spender.principal_id,
+            client_id=spender.client_id,
+            account=receipt.account,
+            provider=receipt.provider,
+            model=receipt.model,
+            input_tokens=receipt.input_tokens,
+            output_tokens=receipt.output_tokens,
+            cost_micros=receipt.cost_micros,
+            priced=int(receipt.priced),
+            started_at=receipt.started_at,
+        )
+
+    def end_call(self, call_id: str) -> bool:
+        return self._session.execute("drop_open_call", id=call_id) > 0
+
+    def open_calls(
+        self, *, job_id: str | None = None, visit: tuple[str, str] | None = None, before: int | None = None
+    ) -> list[OpenCall]:
+        found: list[Row] = []
+        if job_id is not None:
+            found += self._session.rows("open_calls_of_job", job_id=job_id)
+        if visit is not None:
+            found += self._session.rows("open_calls_of_visit", execution_id=visit[0], visit=visit[1])
+        if before is not None:
+            found += self._session.rows("open_calls_before", before=before)
+        return [_open_call(row) for row in found]
+
     def prune(self, first_execution: str, day: str, now: int, limit: int) -> int:
         gone = self._session.execute("prune_turns", first_execution=first_execution, limit=limit)
         for scope in _DAILY:
@@ -73,6 +113,31 @@ class SqlSpending:
             return self.get(pot)
         row = self._session.one("hold_spending", **_key(pot))
         return _spent(row) if row else Spent()
+
+
+def _open_call(row: Row) -> OpenCall:
+    spender = Spender(
+        execution_id=row["execution_id"],
+        visit=row["visit"],
+        turn=row["turn"],
+        job_id=row["job_id"],
+        agent_id=row["agent_id"],
+        principal_id=row["principal_id"],
+        client_id=row["client_id"],
+    )
+    receipt = ModelCall(
+        id=row["id"],
+        account=row["account"],
+        provider=row["provider"],
+        model=row["model"],
+        started_at=row["started_at"],
+        duration_ms=0,
+        input_tokens=row["input_tokens"],
+        output_tokens=row["output_tokens"],
+        cost_micros=row["cost_micros"],
+        priced=bool(row["priced"]),
+    )
+    return OpenCall(spender, receipt)
 
 
 class SqlClients:

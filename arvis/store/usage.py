@@ -48,6 +48,10 @@ class SqlUsage:
         )
         return added == 1
 
+    def take_back(self, call_id: str, error: str) -> tuple[int, int] | None:
+        row = self._session.one("take_back_usage", id=call_id, error=error)
+        return (row["cost_micros"], row["started_at"]) if row else None
+
     def cost_of(self, execution_id: str) -> int:
         row = self._session.one("cost_of_execution", execution_id=execution_id)
         return int(row["micros"]) if row else 0

@@ -129,8 +129,7 @@ class House:
         self.flow = self._flow(graphs)
         self.inbox = self.inbox_with(InboxRules(commands=self.plugins.hints))
         self.operations = StoreOperations(store=store, bus=self.bus, clock=self.clock)
-        self._workers = workers
-        self._lease_seconds = lease_seconds
+        self._workers, self._lease_seconds = workers, lease_seconds
         self.queue = self._queue("boot-0")
         self._boots = 0
         self.bus.subscribe(JobSettled, lambda event: self.queue.abandon(event.job_id))
@@ -160,11 +159,11 @@ class House:
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )
-        purse = Purse(store=self.store, limits=lambda: self._limits, clock=self.clock)
+        self.purse = Purse(store=self.store, limits=lambda: self._limits, clock=self.clock)
         parts = GraphParts(
             store=self.store,
             runner=runner,
-            purse=purse,
+            purse=self.purse,
             tools=tools,
             skills=self._current_skills,
             new_id=self.new_id,
@@ -213,6 +212,7 @@ class House:
             policy=RetryPolicy(3, UNIT_SECONDS * 1000, lambda: 0.0),
             handlers={**handlers, **self.handlers},
             expire=lifecycle.expire,
+            rescued=self.purse.book_left,
             workers=self._workers,
             delivery_workers=2,
             lease_seconds=self._lease_seconds,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
+from typing import Any
 
 import pytest
 
 from arvis.agents import cancelling, notices
 from arvis.domain.jobs import Failed
 from arvis.domain.messages import Address, MessageStatus
-from arvis.domain.money import Budget, Pot, SpendingLimits, Spent, day_of
+from arvis.domain.money import Budget, OpenCall, Pot, Spender, SpendingLimits, Spent, day_of
+from arvis.domain.runs import ModelCall
 from arvis.graph.engine import LAST_SECONDS
 from arvis.message_flow import PATIENCE
+from arvis.ports.store import Transaction
 from arvis.queue import scripts
+from arvis.runner.budget import RESERVATION_MS
+from arvis.runner.open_calls import INTERRUPTED
 from arvis.runner.prices import Price, Prices
 from arvis.store.opening import Database
 from tests.flows.house import House, open_house
@@ -131,11 +136,11 @@ async def test_who_waits_for_a_busy_budget_is_told_once(priced: House) -> None:
 
 # -- without prices ----------------------------------------------------------------------------------------
 
-PLAIN = ["_one_event", "commit", "close"]
+PLAIN = ["_one_event", "_reserve", "commit", "close"]
 
 
 @pytest.mark.parametrize("user", ["owner", "stranger"])
-async def test_a_plain_message_makes_three_commits_whoever_asks(database: Database, user: str) -> None:
+async def test_a_plain_message_makes_four_commits_whoever_asks(database: Database, user: str) -> None:
     async with open_house(database, limits=SpendingLimits(stranger_daily_turns=5)) as house:
         house.store.commits.clear()
         await house.ask("Hello", user=user)
@@ -152,3 +157,72 @@ async def test_strangers_ask_so_many_questions_a_day(either_database: Database) 
         assert timeline.reason == "budget_turns"
         assert len(house.provider.asked) == 2
         assert (await house.ask("me", user="bob")).reply == "Re: Bob: me"
+
+
+async def _killed(house: House) -> str:
+    """A call at work, and its process is gone; the id of the message."""
+    message, held = await begin_held(house)
+    # What a kill leaves: nothing is written any more, and the next boot takes the job back.
+    await house.store.write(scripts.rescue, "node", "boot-1", house.clock.now(), house.purse.book_left)
+    del held
+    return message
+
+
+async def _calls(house: House, message_id: str) -> list[Mapping[str, Any]]:
+    """Those of a message that is answered, in the order in which they began."""
+    timeline = await house.until_status(message_id, ANSWERED)
+    return [step.data for step in timeline.steps if step.step == "model_call"]
+
+
+async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: House) -> None:
+    message = await _killed(priced)
+    call, again = await _calls(priced, message)
+    assert (call["error"], again["error"]) == (INTERRUPTED, None)
+    assert "estimates" in call["detail"]
+    assert call["cost_micros"] == call["input_tokens"] + 2 * call["output_tokens"] > DAILY / 2
+    booked = await spent(priced)
+    assert (booked.micros, booked.calls) == (call["cost_micros"] + ANSWER, 2)
+    assert await aside(priced) == 0
+    await priced.store.write(scripts.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    assert await spent(priced) == booked
+
+
+async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: House) -> None:
+    message, held = await begin_held(priced)
+    await priced.store.write(scripts.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
+    held.go.set()  # the lease is lost, the process is not
+    booked = await until_spent(priced, 2)
+    calls = await _calls(priced, message)
+    assert [call["error"] for call in calls] == [None, None]
+    assert (booked.micros, booked.calls) == (sum(call["cost_micros"] for call in calls), 2)
+
+
+async def test_a_call_without_a_price_is_on_record_when_a_kill_cut_it_off(either_database: Database) -> None:
+    async with open_house(either_database) as house:
+        message = await _killed(house)
+        call, _ = await _calls(house, message)
+        assert (call["error"], call["cost_micros"]) == (INTERRUPTED, 0)
+        assert call["input_tokens"] > 0
+
+
+async def test_a_call_whose_job_was_cancelled_is_booked_when_its_time_is_over(priced: House) -> None:
+    message, _ = await begin_held(priced)
+    await priced.queue.stop(0)
+    await priced.store.write(_forget_close, message)
+    await priced.pass_time(RESERVATION_MS / 1000 + 1)
+    await priced.store.write(scripts.rescue, "node", "boot-0", priced.clock.now(), priced.purse.book_left)
+    assert 5 in [call["input_tokens"] for call in await _calls_now(priced, message)]
+
+
+async def _calls_now(house: House, message_id: str) -> list[Mapping[str, Any]]:
+    return [step.data for step in (await house.timeline(message_id)).steps if step.step == "model_call"]
+
+
+def _forget_close(tx: Transaction, message_id: str) -> None:
+    """As if the process had died before it could book what it had asked."""
+    message = tx.messages.get(message_id)
+    assert message is not None
+    turn = message.execution_id or ""
+    spender = Spender(execution_id=turn, visit="lost", turn=turn, job_id="gone")
+    receipt = ModelCall("0" * 26, "main", "scripted", "model", 0, 0, input_tokens=5)
+    tx.spending.begin_call(OpenCall(spender, receipt))

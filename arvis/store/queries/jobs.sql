@@ -114,6 +114,21 @@ RETURNING run_at;
 -- The clock was put back after these were given. Not void at once: their owners may be alive, and renew them.
 UPDATE jobs SET lease_until = :longest WHERE ready = 3 AND lease_until > :longest;
 
+-- name: note_progress
+-- Of what `rescue_jobs` takes next: whoever got further since the last death begins to count anew.
+UPDATE jobs
+SET crashes = CASE WHEN progress < (
+        SELECT COALESCE(MAX(steps), 0) FROM executions WHERE executions.id = jobs.execution_id
+    ) + (
+        SELECT count(*) FROM effects WHERE effects.execution_id = jobs.execution_id AND effects.state = 'finished'
+    ) THEN -1 ELSE crashes END,
+    progress = (
+        SELECT COALESCE(MAX(steps), 0) FROM executions WHERE executions.id = jobs.execution_id
+    ) + (
+        SELECT count(*) FROM effects WHERE effects.execution_id = jobs.execution_id AND effects.state = 'finished'
+    )
+WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <> :boot));
+
 -- name: rescue_jobs
 -- What runs under an older boot of this node, or under an expired lease. Our own are among these only when nobody
 -- here knows of them (the answer of their claim or of their end was lost). The delays are the domain's CRASH_DELAYS.

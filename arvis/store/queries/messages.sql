@@ -194,6 +194,10 @@ INSERT INTO usage (
 )
 ON CONFLICT (id) DO NOTHING;
 
+-- name: take_back_usage
+-- An estimate whose call came to its end after all.
+DELETE FROM usage WHERE id = :id AND error = :error RETURNING cost_micros, started_at;
+
 -- name: cost_of_execution
 SELECT CAST(COALESCE(sum(cost_micros), 0) AS BIGINT) AS micros FROM usage WHERE execution_id = :execution_id;
 

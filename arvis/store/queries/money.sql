@@ -29,6 +29,27 @@ DELETE FROM reservations WHERE execution_id = :execution_id AND visit = :visit;
 -- name: drop_reservations
 DELETE FROM reservations WHERE execution_id = :execution_id;
 
+-- name: add_open_call
+INSERT INTO open_calls (
+    id, execution_id, visit, turn, job_id, agent_id, principal_id, client_id, account, provider, model, input_tokens,
+    output_tokens, cost_micros, priced, started_at
+) VALUES (
+    :id, :execution_id, :visit, :turn, :job_id, :agent_id, :principal_id, :client_id, :account, :provider, :model,
+    :input_tokens, :output_tokens, :cost_micros, :priced, :started_at
+);
+
+-- name: drop_open_call
+DELETE FROM open_calls WHERE id = :id;
+
+-- name: open_calls_of_job
+SELECT * FROM open_calls WHERE job_id = :job_id ORDER BY id LIMIT 1000;
+
+-- name: open_calls_of_visit
+SELECT * FROM open_calls WHERE execution_id = :execution_id AND visit = :visit ORDER BY id LIMIT 1000;
+
+-- name: open_calls_before
+SELECT * FROM open_calls WHERE started_at < :before ORDER BY started_at LIMIT 1000;
+
 -- name: prune_turns
 -- Executions are named by the time of their beginning, so the oldest stand at the front of the primary key.
 DELETE FROM spending WHERE scope = 'turn' AND period = '' AND key IN (

@@ -28,11 +28,14 @@ from arvis.testing.conformance.store_scripts import (
     NODE,
     NOW,
     add,
+    begin_execution,
     cancel,
     claim,
     claim_one,
     delete,
+    end_effect,
     get,
+    make_progress,
     message,
     next_due,
     requeue,
@@ -85,6 +88,31 @@ class RecoveryCases(JobCases):
             now = rescued.run_at
             await store.write(wake, now)
         assert rests == [0, 1_000, 5_000, 30_000, 0]
+
+    async def test_a_crash_after_progress_begins_to_count_anew(self, store: Store) -> None:
+        await store.write(add, replace(message(), execution_id="e"))
+        await store.write(begin_execution, "e")
+        crashes, now = [], NOW
+        for step in (0, 0, 1, 1, 2, 2):
+            await store.write(make_progress, "e", step)
+            await store.write(claim_one, now)
+            [rescued] = await store.write(rescue, now)
+            crashes.append(rescued.crashes)
+            now = rescued.run_at
+            await store.write(wake, now)
+        assert crashes == [1, 2, 0, 1, 0, 1]
+
+    async def test_an_effect_is_progress(self, store: Store) -> None:
+        await store.write(add, replace(message(), execution_id="e"))
+        await store.write(begin_execution, "e")
+        crashes = []
+        for effect in ("", "one", "", "two"):
+            await store.write(end_effect, "e", effect)
+            await store.write(claim_one)
+            [rescued] = await store.write(rescue, NOW)
+            crashes.append(rescued.crashes)
+            await store.write(wake, rescued.run_at)
+        assert crashes == [1, 0, 1, 0]
 
     async def test_suspects_start_one_by_one(self, store: Store) -> None:
         """Together, the guilty one would take the innocents with it at every crash (reliability.md H14)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from arvis.domain.agents import Agent
-from arvis.domain.executions import Cursor, Execution, ExecutionStatus
+from arvis.domain.executions import Cursor, Effect, EffectState, Execution, ExecutionStatus
 from arvis.domain.jobs import Job, JobKind, NewJob, Outcome
 from arvis.domain.messages import Address, Delivery, DeliveryState, MessageStatus, Role, StoredMessage
 from arvis.ports.job_store import AddedJob, Slots
@@ -81,6 +82,17 @@ def add_first(tx: Transaction, jobs: Sequence[NewJob]) -> list[AddedJob]:
 
 def joined_messages(tx: Transaction, execution_id: str) -> set[str]:
     return tx.jobs.joined_messages(execution_id)
+
+
+def make_progress(tx: Transaction, execution_id: str, steps: int) -> None:
+    execution = tx.executions.get(execution_id)
+    assert execution is not None
+    tx.executions.save(replace(execution, steps=steps))
+
+
+def end_effect(tx: Transaction, execution_id: str, name: str) -> None:
+    if name:
+        tx.executions.put_effect(Effect(execution_id, "c", 0, name, EffectState.FINISHED, None, NOW))
 
 
 def next_due(tx: Transaction) -> int | None:
