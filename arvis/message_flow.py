@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from arvis.agents import compacting_rows, notices, saying, turns, workflow_ends
+from arvis.agents import compacting_rows, notices, saying, turns, workflow_ends, workflow_retries
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.joining import gather, is_suspect
 from arvis.agents.occasions import run_ended
@@ -20,7 +20,7 @@ from arvis.agents.turns import Ending
 from arvis.agents.unread import separate
 from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.errors import PERMANENT, BudgetBusy, BudgetReached, ExecutionError, ProviderErrorKind
-from arvis.domain.events import Changed, GraphCompleted, SchedulesChanged, StatusChanged
+from arvis.domain.events import Changed, GraphCompleted, RunAdvanced, SchedulesChanged, StatusChanged
 from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.jobs import POISON, Failed, GiveUp, Job, JobKind, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
@@ -107,9 +107,11 @@ class MessageFlow:
                 if turns.end_turn(tx, execution, ending, now):
                     on_turn_end(tx, execution, ending.content, taint_in(execution.state), now, limits=self._limits)
             case Retry(run_at=run_at, error=error):
+                workflow_retries.tell(tx, job, execution, outcome, now)
                 tx.timeline.note(asked, "retried", {"error": error, "runAt": run_at}, now)
                 _tell_of_delay(tx, execution, run_at, "retry", now)
             case Snooze(run_at=run_at, reason=reason):
+                workflow_retries.tell(tx, job, execution, outcome, now)
                 tx.timeline.note(asked, "snoozed", {"reason": reason, "runAt": run_at}, now)
                 _tell_of_delay(tx, execution, run_at, reason, now)
 
@@ -120,6 +122,9 @@ class MessageFlow:
             self._publish(asked, MessageStatus.FAILED, outcome.reason)
         else:
             self._publish(asked, MessageStatus.QUEUED, "retry" if isinstance(outcome, Retry) else outcome.reason)
+        run_id = await self._store.read(workflow_retries.run_of, job.execution_id or "")
+        if run_id is not None:
+            self._bus.publish(RunAdvanced(run_id))
 
     async def _gather(self, job: Job) -> None:
         """A turn that begins takes its followers along, unless it may be what kills the process; one that goes on after an

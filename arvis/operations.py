@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arvis.agents import cancelling
+from arvis.agents import cancelling, workflow_retries
 from arvis.agents.answers import APPROVERS, Approvers, answer_question, asked_of, may_answer
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.closing import close
@@ -67,6 +67,7 @@ class StoreOperations:
 
 def _retry(tx: Transaction, job_id: str, now: int) -> None:
     job = _job(tx, job_id)
+    _check_wanted(tx, job)
     if tx.jobs.requeue(job_id, now) is None:
         raise Conflict(
             f"The job {job_id} has not failed", why=f"it is {job.status}", fix="only failed jobs are retried"
@@ -75,6 +76,24 @@ def _retry(tx: Transaction, job_id: str, now: int) -> None:
         tx.deliveries.set_state(job.delivery_id, DeliveryState.PENDING, now)
     if job.execution_id is not None and lifecycle.try_again(tx, job.execution_id, now):
         tx.messages.reopen_turn(job.execution_id)
+
+
+def _check_wanted(tx: Transaction, job: Job) -> None:
+    """Raises `Conflict` where what called this work has taken its failure as the answer: it would be done, and paid, for nobody."""
+    execution = tx.executions.get(job.execution_id or "")
+    wait = tx.waits.get(execution.parent_wait) if execution is not None and execution.parent_wait else None
+    if job.status is not JobStatus.FAILED or wait is None or wait.answered_at is None:
+        return
+    found = workflow_retries.run_of(tx, wait.execution_id)
+    fix = "Ask again for the whole."
+    if found is not None:
+        fix = f"Begin the run once more at that step: “Again” on its page, or POST /api/runs/{found}/again with the step as `node`."
+    raise Conflict(
+        "This job cannot be tried again by itself.",
+        why="What it worked for has gone on without it, or has failed, and would not hear of the result.",
+        fix=fix,
+        code="not_wanted",
+    )
 
 
 def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:

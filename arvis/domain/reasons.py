@@ -49,6 +49,7 @@ _FAILED: Mapping[str, str] = {
     "budget_credit": "the client's credit is used up",
     "budget_client_status": "the client is paused",
     "stopped": "a person stopped it",
+    "taken_up": "it failed, and the run that it worked for has dealt with that",
     "restored": "the database was restored from a backup while this was under way",
 }
 

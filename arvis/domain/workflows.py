@@ -18,6 +18,8 @@ PREFIX = "workflow:"
 #: its newest output (`{"output", "label", "at", "failed"?, "tainted"?}`).
 STATE = "workflow"
 OUTPUT = "out:"
+#: What begins the engine's names of drawn nodes.
+POSITION = "node:"
 #: Before the id of a node: what it said in the chat, so that the end of the run does not say it again.
 SAID = "said:"
 #: Of a run: how many others it was begun by, one by another.

@@ -55,8 +55,11 @@ class NodeContext:
         emit: Callable[[Event], None],
         now: Callable[[], int],
         branches: int = 1,
+        visited: int = 0,
     ) -> None:
         self.execution = execution
+        #: How many visits of nodes of this execution have ended. (A question, a call and a join are steps, but no visits.)
+        self.visited = visited
         #: How many positions the execution has, with this one.
         self.branches = branches
         self.job_id = job_id

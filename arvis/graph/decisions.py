@@ -180,13 +180,15 @@ class Graph:
     """Nodes by name and the edges between them. A list of targets opens parallel branches. `opening` is a script that reads
     (at a time in ms) what the first node works on: in one look with the execution, and handed to that node. `gates` are by
     name. While a question of one of the `breaks` is open, no position begins another node; of several that come to such a
-    node one asks after the other. One that would have more than `max_branches` positions at once has failed."""
+    node one asks after the other. One that would have more than `max_branches` positions at once has failed. `counts_visits`: its
+    nodes look at how many visits there were (`NodeContext.visited`)."""
 
     name: str
     start: str
     nodes: Mapping[str, Node]
     edges: Mapping[str, Edge]
     max_steps: int = 500
+    counts_visits: bool = False
     max_repeats: int = 40
     opening: Opening | None = None
     gates: Mapping[str, Gate] = field(default_factory=dict)

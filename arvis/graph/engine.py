@@ -165,6 +165,7 @@ class Engine:
             emit=self._emit,
             now=self._clock.now,
             branches=max(len(progress.cursors), 1),
+            visited=progress.visited,
         )
         for effect in memory.skipped:
             context.record(scripts.keep_effect, effect)
@@ -228,6 +229,7 @@ class Engine:
             now=self._clock.now,
             committed=frozenset(cursors),
             handed=loaded.opened,
+            visited=loaded.visited,
         )
 
     def _version(self, graph: Graph) -> str:

@@ -32,7 +32,7 @@ from arvis.ports.store import Transaction
 class Progress:
     """An execution on its way. `becoming`: it goes on in another graph, by the next walk. `asked` holds the questions on record by id, `effects` those on record by position and
     visit; `new_id` and `now` are handed in; times in ms. `handed` is what was read for the next node, out of date with the
-    next commit."""
+    next commit. `visited` counts the visits that have ended."""
 
     execution: Execution
     graph: Graph
@@ -44,6 +44,7 @@ class Progress:
     committed: frozenset[str] = frozenset()
     handed: Any = None
     becoming: bool = False
+    visited: int = 0
     news: list[Event] = field(default_factory=list)
     _steps: list[Step] = field(default_factory=list)
     _changed: set[str] = field(default_factory=set)
@@ -126,7 +127,9 @@ class Progress:
         """Take over what a node decided at this position."""
         self._note(cursor.node, decision.kind, decision.changes)
         # A pause interrupts a visit, it does not end one: what the visit did once is still done after the answer.
-        visits = cursor.visits if isinstance(decision, Pause | Call) else cursor.visits + 1
+        ended = not isinstance(decision, Pause | Call)
+        self.visited += ended and not isinstance(decision, Again)
+        visits = cursor.visits + ended
         self._move(replace(cursor, visits=visits), decision)
         self._open_gates()
         if not self.cursors and not self.ended:

@@ -29,6 +29,7 @@ class Loaded:
     effects: list[Effect]
     opened: Any
     graph: Graph | None
+    visited: int = 0
 
 
 #: Finds the graph of an execution that is drawn by people, in the one look that reads the execution.
@@ -48,6 +49,7 @@ def load(tx: Transaction, execution_id: str, graph_of: Drawn, now: int) -> Loade
         tx.executions.effects(execution_id),
         _open(tx, execution, graph, now) if fresh else None,
         graph,
+        0 if fresh or graph is None or not graph.counts_visits else tx.executions.visited(execution_id),
     )
 
 

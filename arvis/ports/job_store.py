@@ -79,6 +79,11 @@ class JobStore(Protocol):
         """Put a failed job at the tail of its lane with fresh counters; None when it has not failed."""
         ...
 
+    def take_up(self, execution_id: str, now: int) -> None:
+        """The failed jobs of an execution are done with, because what called it has dealt with the failure: cancelled, with the reason
+        `taken_up` and their error."""
+        ...
+
     def take_over(self, job_id: str, by: str, now: int) -> None:
         """A job that is not live is done with: another one does its work."""
         ...

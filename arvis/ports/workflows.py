@@ -137,14 +137,24 @@ class RunRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RunRetry:
+    """A try that failed: how many did, when the next is (ms), and why the last failed."""
+
+    attempts: int
+    next_at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunChild:
-    """What a run called, and the position that did."""
+    """What a run called, and the position that did; `retry` while it waits for its next try."""
 
     id: str
     graph: str
     status: ExecutionStatus
     created_at: int
     node: str | None
+    retry: RunRetry | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,10 @@ class SqlExecutions:
     def cursors(self, execution_id: str) -> list[Cursor]:
         return [cursor_of(row) for row in self._session.rows("cursors_of", execution_id=execution_id)]
 
+    def visited(self, execution_id: str) -> int:
+        row = self._session.one("count_visits", execution_id=execution_id)
+        return int(row["count"]) if row else 0
+
     def put_cursor(self, cursor: Cursor) -> None:
         self._session.execute(
             "put_cursor",

@@ -212,6 +212,9 @@ class SqlJobs:
         )
         return job
 
+    def take_up(self, execution_id: str, now: int) -> None:
+        self._session.execute("take_up_failed", execution_id=execution_id, now=now)
+
     def take_over(self, job_id: str, by: str, now: int) -> None:
         self._session.execute("take_over_job", id=job_id, by=by, now=now)
 

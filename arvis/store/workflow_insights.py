@@ -15,6 +15,7 @@ from arvis.ports.workflows import (
     Place,
     RunChild,
     RunFigures,
+    RunRetry,
     RunRow,
     RunView,
     VersionRow,
@@ -170,7 +171,7 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
         run=run,
         slug=row["slug"],
         name=row["name"],
-        status=status_of(stored, row["steps"], at_work=bool(row["calls"]) and not asked),
+        status=status_of(stored, row["steps"], at_work=bool(row["calls"] or row["queued"]) and not asked),
         error=row["error"],
         ended_at=None if stored in _LIVE else row["updated_at"],
         asked=[Asked(each["id"], each["node"]) for each in asked],
@@ -179,8 +180,8 @@ async def _run(snapshot: Snapshot, row: Row) -> RunRow:
 
 
 def status_of(stored: ExecutionStatus, steps: int, *, at_work: bool) -> RunStatus:
-    """`at_work`: what it called goes on, and nobody is asked. A run sleeps meanwhile, which is nothing that people would call a
-    pause."""
+    """`at_work`: what it called goes on, or a job is to take it on, and nobody is asked. A run sleeps meanwhile, which is nothing that
+    people would call a pause."""
     match stored:
         case ExecutionStatus.RUNNING:
             return RunStatus.RUNNING if steps else RunStatus.PENDING
@@ -200,4 +201,7 @@ def _place(row: Row) -> Place:
 
 def _child(row: Row) -> RunChild:
     status = ExecutionStatus(row["status"])
-    return RunChild(row["id"], row["graph"], status, row["created_at"], row["node"])
+    retry = None
+    if row["attempts"] and status in _LIVE:
+        retry = RunRetry(row["attempts"], row["run_at"], row["error"] or row["reason"] or "")
+    return RunChild(row["id"], row["graph"], status, row["created_at"], row["node"], retry)

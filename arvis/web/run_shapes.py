@@ -72,6 +72,10 @@ NODE: Schema = record(
         "at": {**optional(TIME), "description": "When it came there."},
         "tainted": {**BOOLEAN, "description": "It was made of what others wrote."},
         "error": optional(STRING),
+        "retry": {
+            **record({"attempts": INTEGER, "nextAt": TIME, "reason": STRING}),
+            "description": "While what it called waits for its next try: how many failed, and why the last.",
+        },
         "warnings": {
             **array(STRING),
             "description": "What it went on in spite of, such as an answer that named no route.",

@@ -84,7 +84,11 @@ def _node(view: RunView, node_id: str, *, asks: bool) -> Json | None:
     if state is None:
         return None
     busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
+    retries = [child.retry for child in view.children if child.retry is not None and child.node == name_of(node_id)]
     shown: Json = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
+    if retries and not is_over(view.row):
+        last = max(retries, key=lambda each: each.next_at)
+        shown["retry"] = {"attempts": last.attempts, "nextAt": last.next_at, "reason": last.reason}
     if given:
         error = {} if given.get("failed") is None else {"error": str(given["failed"])}
         shown |= {"output": shortened(given.get("output")), "at": given.get("at"), **error}

@@ -27,6 +27,10 @@ from arvis.workflows.rules import Severity
 from arvis.workflows.walks import backwards, reach
 
 _ASKING = frozenset({"approval", "user-input"})
+#: A visit asks and calls so often at most, and branches come together before it.
+_STEPS_OF_A_VISIT = 10
+#: The rounds of a loop without a body follow one another.
+_MOST_ROUNDS = 1_000
 #: More live positions than this are taken for a drawing that multiplies without end.
 _MOST_BRANCHES = 1_000
 
@@ -51,8 +55,9 @@ def compile_document(document: Mapping[str, Any], parts: NodeParts, name: str) -
         },
         edges={name_of(each.id): _edge(each, entrances) for each in drawing},
         # What nodes themselves find too much fails the run with a word about it; this only ends what gets around that.
-        max_steps=limits.steps + 3 * _MOST_BRANCHES,
-        max_repeats=limits.visits + 2,
+        max_steps=_STEPS_OF_A_VISIT * limits.steps + 3 * _MOST_BRANCHES,
+        counts_visits=True,
+        max_repeats=max(limits.visits, _MOST_ROUNDS) + 2,
         max_branches=_MOST_BRANCHES,
         gates={**_gates(drawing, known), LAST: Gate(FINISH, LastOne().open, last=True)},
         breaks=_breaks(document, drawing),

@@ -14,10 +14,13 @@ from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn
 from arvis.workflows.visiting import carried_of, give_up
 
+#: Visits that nobody drew: that of the beginning.
+_BEGINNING = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one run: `steps` of all nodes together, `visits` of one node on one way."""
+    """Of one run: `steps` of all nodes together, `visits` of one node on one way, or in one round of the loop that it is in."""
 
     steps: int
     visits: int
@@ -46,7 +49,7 @@ def guarded(node: Node, drawn: Drawn, limits: Limits) -> Node:
 
 
 def _excess(context: NodeContext, drawn: Drawn, carried: Carried, limits: Limits) -> str | None:
-    if context.execution.steps >= limits.steps:
+    if context.visited - _BEGINNING >= limits.steps:
         return f"The run made more than {limits.steps} steps; it was at “{drawn.label}”."
     if carried.visits.get(drawn.id, 0) >= limits.visits:
         return f"The run came to “{drawn.label}” more than {limits.visits} times."

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.agents.tool_node import ToolRules
+from arvis.domain.workflows import POSITION
 from arvis.ports.store import Store
 from arvis.workflows.kinds import Kind
 
 #: What the engine calls the nodes that every drawn graph has, and the gate before the last of them.
 BEGIN, FINISH, LAST = "begin", "finish", "last"
-#: What begins the names of drawn nodes in the engine, so that none of them can be taken for a node or an edge of ours.
-_DRAWN = "node:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,9 @@ class Drawn:
 
 def name_of(node_id: str) -> str:
     """What the engine calls a drawn node, and the positions at it."""
-    return f"{_DRAWN}{node_id}"
+    return f"{POSITION}{node_id}"
 
 
 def drawn_id(name: str) -> str | None:
     """The id of the drawn node that the engine calls so; None where it is none."""
-    return name.removeprefix(_DRAWN) if name.startswith(_DRAWN) else None
+    return name.removeprefix(POSITION) if name.startswith(POSITION) else None

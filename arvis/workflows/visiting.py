@@ -14,7 +14,7 @@ from arvis.agents.outcome import child_end
 from arvis.agents.runs import Errand, child_state
 from arvis.agents.subagents import words_of
 from arvis.domain.errors import ExecutionError
-from arvis.domain.executions import Execution
+from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.domain.workflows import OUTPUT, SYSTEM, LogType
 from arvis.graph.context import NodeContext
@@ -120,9 +120,17 @@ def give_up(
         run_log.write(context, [*lines, line(SYSTEM, LogType.RUN_END, "failed")])
         run_log.announce_state(context)
         return Fail(f"{drawn.label}: {error}", **changes)
+    context.record(_settle, context.execution, context.now())
     run_log.write(context, [*lines, line(drawn.id, LogType.BRANCH_FAILED, f"It goes on at {merge.label}.")])
     failed = replace(_counted(carried, drawn).on(drawn.id, None), failed=f"{drawn.label}: {error}")
     return Goto(merge.gate, failed.to_json(), **changes)
+
+
+def _settle(tx: Transaction, execution: Execution, now: int) -> None:
+    """Nobody has to look after the failed jobs of children whose failure the run has taken up."""
+    for child in tx.executions.children_of(execution.id):
+        if child.status is ExecutionStatus.FAILED:
+            tx.jobs.take_up(child.id, now)
 
 
 async def ask_model(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arvis.domain.executions import Cursor, Execution, ExecutionStatus, Step, Wait, WaitKind
+from arvis.domain.executions import Answer, Cursor, Execution, ExecutionStatus, Step, Wait, WaitKind
 from arvis.domain.workflows import RunStatus, Trigger, Workflow, WorkflowRun, WorkflowVersion
 from arvis.graph import lifecycle
 from arvis.ports.insights import Insights
@@ -132,6 +132,34 @@ async def test_runs_are_filtered_by_what_their_executions_say(rooms: Rooms) -> N
     assert await rooms.ids(source="schedule:s1") == [running]
     assert await rooms.ids(source="agent%") == []
     assert await rooms.ids(cursor=done, limit=1) == [running]
+
+
+async def test_a_run_whose_children_have_ended_is_at_work_until_it_has_heard_of_it(rooms: Rooms) -> None:
+    run_id = await rooms.begin("W1")
+    calling = await rooms.store.write(_waits, run_id, "node:sub", WaitKind.CHILD)
+    row = await rooms.insights.run_head(run_id)
+    assert row is not None
+    assert row.status is RunStatus.RUNNING
+    await rooms.store.write(lambda tx: lifecycle.answer(tx, calling, Answer(None, "child"), 10))
+    row = await rooms.insights.run_head(run_id)
+    assert row is not None
+    assert (row.status, row.asked) == (RunStatus.RUNNING, [])
+    asked = await rooms.store.write(_waits, run_id, "node:ok", WaitKind.APPROVAL)
+    row = await rooms.insights.run_head(run_id)
+    assert row is not None
+    assert (row.status, row.asked) == (RunStatus.PAUSED, [Asked(asked, "node:ok")])
+
+
+async def test_joins_are_no_visits(rooms: Rooms) -> None:
+    run_id = await rooms.begin("W1")
+    made = [
+        Step(run_id, number, "node:m", kind, {}, 1) for number, kind in enumerate(("join", "drop", "next", "call"), 1)
+    ]
+    await rooms.store.write(lambda tx: tx.executions.add_steps(made))
+    view = await rooms.insights.run(run_id)
+    assert view is not None
+    assert view.visits == {"node:m": 1}
+    assert await rooms.store.read(lambda tx: tx.executions.visited(run_id)) == 1
 
 
 async def test_a_question_of_a_child_is_asked_at_the_node_that_called_it(rooms: Rooms) -> None:

@@ -178,6 +178,46 @@ async def test_a_loop_repeats_its_body(store: Store, data: dict[str, object], ro
     assert found.lines("l", "loop")[0] == "round 1"
 
 
+async def test_a_loop_has_all_its_rounds_within_the_limits_of_other_nodes(store: Store) -> None:
+    """The visits of one node are counted in each round, and the steps of a run by visits alone."""
+    document = loop(maxIterations=300)
+    found = await ran(store, document)
+    assert found.execution.status is ExecutionStatus.DONE, found.execution.error
+    assert (found.visited("body"), found.visited("end")) == (300, 1)
+    short = {**document, "settings": {"maxSteps": 600}}
+    found = await ran(store, short)
+    assert found.execution.error == "The run made more than 600 steps; it was at “body”."
+    assert found.visited("body") == 299
+    # 301 visits of the loop, 300 of the body, the start and the end.
+    assert (await ran(store, {**document, "settings": {"maxSteps": 603}})).execution.status is ExecutionStatus.DONE
+
+
+async def test_questions_and_calls_are_no_steps(store: Store) -> None:
+    document = drawing(
+        START,
+        node("l", "loop", maxIterations=4),
+        node("a", "agent", beforePrompt="What?", afterPrompt="Shorter."),
+        ways=["start > l", "l:loop-start > a > @loop-back l"],
+        maxSteps=10,
+    )
+    found = await ran(store, document)
+    assert found.execution.status is ExecutionStatus.DONE, found.execution.error
+    assert found.visited("a") == 4
+
+
+async def test_a_circle_without_a_bound_still_ends_at_the_visits(store: Store) -> None:
+    document = drawing(
+        START,
+        node("l", "loop", maxIterations=2),
+        pause("a"),
+        ways=["start > l", "l:loop-start > a > @loop-back l", "l:loop-exit > l"],
+        maxVisits=5,
+    )
+    found = await ran(store, document)
+    assert found.execution.error == "The run came to “l” more than 5 times."
+    assert found.visited("a") == 10
+
+
 async def test_a_model_may_end_a_loop(store: Store) -> None:
     data = {"maxIterations": 9, "condition": "it is short", "conditionMode": "llm"}
     found = await ran(store, loop(**data), answers={"Judge whether": ["no", "No.", "yes"]})

@@ -145,6 +145,10 @@ SET status = 'cancelled', ready = 0, owner = NULL, lease_until = NULL, reason = 
     key = CASE WHEN key_live = 1 THEN NULL ELSE key END
 WHERE id = :id AND status IN ('pending', 'running');
 
+-- name: take_up_failed
+UPDATE jobs SET status = 'cancelled', reason = 'taken_up', finished_at = :now
+WHERE execution_id = :execution_id AND status = 'failed';
+
 -- name: requeue_job
 UPDATE jobs
 SET status = 'pending', position = :position, ready = :ready, rank = :rank, run_at = :now, attempts = 0,

@@ -49,7 +49,10 @@ SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, execu
     EXISTS (
         SELECT 1 FROM waits
         WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
-    ) AS calls
+    ) AS calls,
+    EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = executions.id AND jobs.status IN ('pending', 'running')
+    ) AS queued
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -69,7 +72,10 @@ SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, execu
     EXISTS (
         SELECT 1 FROM waits
         WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
-    ) AS calls
+    ) AS calls,
+    EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = executions.id AND jobs.status IN ('pending', 'running')
+    ) AS queued
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -90,7 +96,10 @@ SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, execu
     EXISTS (
         SELECT 1 FROM waits
         WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
-    ) AS calls
+    ) AS calls,
+    EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = executions.id AND jobs.status IN ('pending', 'running')
+    ) AS queued
 FROM executions
 JOIN workflow_runs ON workflow_runs.execution_id = executions.id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -124,7 +133,10 @@ SELECT workflow_runs.*, workflows.slug, workflows.name, executions.status, execu
     EXISTS (
         SELECT 1 FROM waits
         WHERE waits.execution_id = executions.id AND waits.kind = 'child' AND waits.answered_at IS NULL
-    ) AS calls
+    ) AS calls,
+    EXISTS (
+        SELECT 1 FROM jobs WHERE jobs.execution_id = executions.id AND jobs.status IN ('pending', 'running')
+    ) AS queued
 FROM workflow_runs
 JOIN executions ON executions.id = workflow_runs.execution_id
 JOIN workflows ON workflows.id = workflow_runs.workflow_id
@@ -161,9 +173,9 @@ SELECT CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS micros FROM tree
 JOIN usage ON usage.execution_id = tree.id;
 
 -- name: visits_of
--- Those that went on: a visit that asks or calls goes on when it is answered.
+-- Those that went on: a visit that asks or calls goes on when it is answered, and branches that come together visit nothing.
 SELECT node, COUNT(*) AS visits FROM steps
-WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'again')
+WHERE execution_id = :execution_id AND decision NOT IN ('pause', 'call', 'again', 'join', 'drop')
 GROUP BY node;
 
 -- name: places_of
@@ -172,8 +184,11 @@ LEFT JOIN waits ON waits.id = cursors.wait_id AND waits.answered_at IS NULL
 WHERE cursors.execution_id = :execution_id;
 
 -- name: children_of_run
-SELECT executions.id, executions.graph, executions.status, executions.created_at, cursors.node FROM executions
+SELECT executions.id, executions.graph, executions.status, executions.created_at, cursors.node,
+    jobs.attempts, jobs.run_at, jobs.error, jobs.reason
+FROM executions
 JOIN waits ON waits.id = executions.parent_wait
 LEFT JOIN cursors ON cursors.id = waits.cursor_id
+LEFT JOIN jobs ON jobs.execution_id = executions.id AND jobs.status = 'pending' AND (jobs.error IS NOT NULL OR jobs.attempts > 0)
 WHERE waits.execution_id = :execution_id
 ORDER BY executions.id LIMIT :limit;

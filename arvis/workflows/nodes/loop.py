@@ -3,6 +3,7 @@ out by `loop-exit` (behaviour.md 2.7). The condition is looked at after each rou
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from arvis.domain.workflows import LogType, as_text
@@ -10,9 +11,13 @@ from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node
 from arvis.workflows.carried import Carried
 from arvis.workflows.conditions import says_stop, says_yes
+from arvis.workflows.drawing import Drawing
 from arvis.workflows.log import line
 from arvis.workflows.parts import Drawn, NodeParts
 from arvis.workflows.visiting import Said, ask_model, carried_of, fill, give_up, is_tainted, leave, said_by
+
+#: The nodes that a round can come to.
+Body = Collection[str]
 
 _BODY, _EXIT = "loop-start", "loop-exit"
 _ROUNDS = 10
@@ -26,6 +31,7 @@ _UNCLEAR = "The agent answered neither true nor false, which counts as false: th
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
+    body: Body = Drawing(drawn.document).bodies.get(drawn.id, set())
     most = int(drawn.data.get("maxIterations") or _ROUNDS)
     condition = str(drawn.data.get("condition") or "").strip()
     by_model = drawn.data.get("conditionMode") == "llm"
@@ -34,9 +40,9 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
         carried = carried_of(context)
         done = carried.rounds.get(drawn.id, 0)
         if context.answer is not None:
-            return _judged(context, drawn, carried, await said_by(context, store=parts.store))
+            return _judged(context, drawn, carried, body, await said_by(context, store=parts.store))
         if done == 0:
-            return _round(context, drawn, carried)
+            return _round(context, drawn, carried, body)
         if done >= most:
             return _out(context, drawn, carried, f"after {done} rounds, which are the most")
         if condition and by_model:
@@ -44,23 +50,27 @@ def make(drawn: Drawn, parts: NodeParts) -> Node:
             return await ask_model(context, drawn, carried, prompt, store=parts.store)
         if condition and says_stop(fill(condition, context, carried)):
             return _out(context, drawn, carried, f"after {done} rounds: its condition holds")
-        return _round(context, drawn, carried)
+        return _round(context, drawn, carried, body)
 
     return turn
 
 
-def _judged(context: NodeContext, drawn: Drawn, carried: Carried, said: Said) -> Decision:
+def _judged(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, said: Said) -> Decision:
     if said.error:
         return give_up(context, drawn, carried, said.error, kind=LogType.LLM_ERROR, taint=said.taint)
     if says_yes(said.text):
         done = carried.rounds.get(drawn.id, 0)
         return _out(context, drawn, carried, f"after {done} rounds: the agent says that its condition holds", said)
-    return _round(context, drawn, carried, said)
+    return _round(context, drawn, carried, body, said)
 
 
-def _round(context: NodeContext, drawn: Drawn, carried: Carried, said: Said | None = None) -> Decision:
+def _round(context: NodeContext, drawn: Drawn, carried: Carried, body: Body, said: Said | None = None) -> Decision:
+    """What rounds bound is counted by them: in each the nodes of the body begin without visits, and the loop itself is visited once
+    however many it has."""
     number = carried.rounds.get(drawn.id, 0) + 1
-    inside = replace(carried, rounds={**carried.rounds, drawn.id: number})
+    visits = {node: count for node, count in carried.visits.items() if node not in body}
+    visits[drawn.id] = visits.get(drawn.id, 0) - 1
+    inside = replace(carried, rounds={**carried.rounds, drawn.id: number}, visits=visits)
     return _go(context, drawn, inside, handle=_BODY, text=f"round {number}", said=said)
 
 

@@ -48,6 +48,16 @@ export function NodePanel({ run, document, node, status, lines, onAgain, onClose
     [texts.at, stood?.at && <Time key="at" at={stood.at} />],
     [texts.duration, took === null ? null : duration(took)],
     [texts.error, stood?.error && <Foreign key="error" text={stood.error} />],
+    [
+      texts.retry,
+      stood?.retry && (
+        <span key="retry">
+          {texts.tried(count(stood.retry.attempts))} <Time at={stood.retry.nextAt} />
+          {": "}
+          <Foreign text={stood.retry.reason} />
+        </span>
+      ),
+    ],
     [texts.warnings, stood?.warnings && <Foreign key="warnings" text={stood.warnings.join("\n")} />],
     [texts.tainted, stood?.tainted && texts.taintedWhy],
   ];

@@ -24,7 +24,13 @@ export function statesOf(
     else {
       const broken = run.status === "cancelled" && (node.state === "running" || node.state === "waiting");
       const earlier = node.visits === 0 && node.state === "done" && run.againOf !== null;
-      const note = node.visits > 1 ? { note: texts.times(count(node.visits)) } : earlier ? { note: texts.earlier } : {};
+      const note = node.retry
+        ? { note: texts.retrying }
+        : node.visits > 1
+          ? { note: texts.times(count(node.visits)) }
+          : earlier
+            ? { note: texts.earlier }
+            : {};
       found[id] = { state: broken ? "cancelled" : node.state, ...note };
     }
   }
