@@ -12,6 +12,7 @@ from arvis.agents.rounds import TOOL_EFFECT
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.executions import PERSONAL_WAITS, Answer, Execution, Wait, WaitKind
 from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.workflows import PREFIX
 from arvis.graph import lifecycle
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.store import Transaction
@@ -84,10 +85,21 @@ def answer_question(
         allowed = _allowed(tx.executions.get(wait.execution_id), wait, approvers)
         roles = sorted(set(allowed) & set(PrincipalRole), reverse=True)
         raise Forbidden("You may not answer this question", fix=f"ask an {' or '.join(roles)}")
+    asking = tx.executions.get(wait.execution_id)
+    if _wants_words(wait, asking) and not (answer.text or answer.note):
+        raise Unprocessable(
+            "This question wants words, and there is nothing to approve or reject.", fix="Send `answer` with `text`."
+        )
     given = Answer(checked_answer(wait, answer), by.id)
     if not lifecycle.answer(tx, wait_id, given, now):
         raise Conflict("This question is answered already", why=f"by {_answerer(tx, wait)}")
     return wait
+
+
+def _wants_words(wait: Wait, asking: Execution | None) -> bool:
+    """Whether a node of a workflow asks somebody for a text."""
+    drawn = asking is not None and asking.graph.startswith(PREFIX)
+    return drawn and wait.kind is WaitKind.USER and wait.subject is None and not wait.choices
 
 
 def _answerer(tx: Transaction, wait: Wait) -> str:
@@ -105,10 +117,6 @@ def checked_answer(wait: Wait, answer: WaitAnswer) -> dict[str, object]:
         raise Unprocessable("An edit needs `arguments`")
     if decision in {"feedback", "answer"} and not answer.text:
         raise Unprocessable(f"The decision {decision} needs `text`")
-    if wait.kind is WaitKind.USER and not (answer.text or answer.note):
-        raise Unprocessable(
-            "This question wants words, and there is nothing to approve or reject.", fix="Send `answer` with `text`."
-        )
     if decision == "answer" and wait.choices and answer.text not in wait.choices:
         raise Unprocessable(f"“{answer.text}” is no choice", fix=f"say one of {', '.join(wait.choices)}")
     arguments = dict(answer.arguments) if answer.arguments is not None else None
