@@ -14,6 +14,7 @@ NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
 NOTED = "Noted."
 #: Behind what was said last, where the work had no end.
 EXHAUSTED = "\n\n[I stop here: this has taken as many steps as it may.]"
+_STOPPED_FOR = "\n\n[I stop here: {reason}.]"
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
 
 _FAILURES = {
@@ -49,6 +50,11 @@ _CAUSES = {
     "rate_limit": "The model takes no more questions just now",
     "budget": "What may be spent just now is set aside for other answers",
 }
+
+
+def exhausted(reason: str) -> str:
+    """Return what stands behind the words of work that was stopped: why it was, where that is known."""
+    return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
 
 
 def no_answer(agent: str) -> str:

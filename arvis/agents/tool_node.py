@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arvis.agents import rounds, subagents, tool_use
+from arvis.agents import rounds, subagents, tool_use, workflow_retries
 from arvis.agents.asking import fingerprint, question, verdict_of
 from arvis.agents.extending import Extending
 from arvis.agents.manner import Manner
@@ -231,3 +231,4 @@ def _note_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, 
     asked = [message.id for message in tx.messages.of_turn(execution_id)]
     for each in told:
         tx.timeline.note(asked, "tool", each, now)
+    workflow_retries.tell_tools(tx, execution_id, told, now)

@@ -5,6 +5,10 @@ A script's part: it is written with the postponement itself.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.executions import Execution
 from arvis.domain.explanation import duration
@@ -31,6 +35,24 @@ def tell(tx: Transaction, job: Job, execution: Execution, outcome: Retry | Snooz
         text = f"It waits for {when}: {in_words(outcome.reason)}."
     tx.workflow_runs.log(run_id, [(node, LogType.WARNING.value, text)], now)
     return run_id
+
+
+def tell_tools(tx: Transaction, execution_id: str, told: Sequence[Mapping[str, Any]], now: int) -> None:
+    """Write what an agent that works for a run did with its tools, at the node that it works for; `told` as the timeline keeps it."""
+    execution = tx.executions.get(execution_id)
+    found = _run_of(tx, execution) if execution is not None and execution.parent_wait is not None else None
+    if found is None:
+        return
+    run_id, node = found
+    lines = [
+        line
+        for each in told
+        for line in (
+            (node, LogType.TOOL_CALL.value, json.dumps({"tool": each["tool"], "arguments": each["arguments"]})),
+            (node, LogType.TOOL_RESULT.value, f"{'failed: ' if each['failed'] else ''}{each['output']}"),
+        )
+    ]
+    tx.workflow_runs.log(run_id, lines, now)
 
 
 def run_of(tx: Transaction, execution_id: str) -> str | None:

@@ -9,5 +9,11 @@ from arvis.workflows.parts import NodeParts
 
 def drawn_graphs(parts: GraphParts) -> DrawnGraphs:
     return DrawnGraphs(
-        parts=NodeParts(store=parts.store, rules=parts.tools, zone=parts.tools.timezone, new_id=parts.new_id)
+        parts=NodeParts(
+            store=parts.store,
+            rules=parts.tools,
+            zone=parts.tools.timezone,
+            new_id=parts.new_id,
+            plugins=parts.plugins,
+        )
     )

@@ -21,6 +21,8 @@ from arvis.process.lock import address_file, api_key_file
 PATIENCE = 30.0
 
 _FIRST_ERROR = 400
+#: Of what is wrong with a document so much is printed.
+_MOST_PROBLEMS = 50
 _NOT_KNOWN, _NOT_FOUND = 401, 404
 
 _START = "Start it with `arvis run`, or name its data folder with --data."
@@ -139,9 +141,19 @@ def _complaint(answer: Answer, url: str) -> ArvisError:
                 return AccessError(message, fix=fix, code=code)
             if answer.status == _NOT_FOUND:
                 return NotFound(message, fix=fix, code=code)
-            return ArvisError(message, fix=fix, code=code)
+            return ArvisError(message, why=_problems(answer.data), fix=fix, code=code)
         case _:
             return _unreachable(url, f"what answers there is not Arvis (status {answer.status})")
+
+
+def _problems(data: Any) -> str:
+    """Return what is wrong with a document, a line each, where the daemon says so."""
+    found = data.get("problems") if isinstance(data, dict) else None
+    listed = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return "\n       ".join(
+        " ".join(filter(None, [each.get("node") and f"{each['node']}:", each.get("message"), each.get("fix")]))
+        for each in listed[:_MOST_PROBLEMS]
+    )
 
 
 def _unreachable(url: str, why: str) -> DaemonUnreachable:

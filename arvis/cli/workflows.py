@@ -194,7 +194,11 @@ def import_workflow(
     *, file: TextIO, name: str | None, draft: bool, as_json: bool, config: Path | None, data: Path | None
 ) -> None:
     """Keep a new workflow of a document in JSON or YAML (`-`: of standard input)."""
-    body: dict[str, Any] = {"text": file.read(), "draft": draft}
+    try:
+        text = file.read()
+    except UnicodeDecodeError as odd:
+        raise click.BadParameter(f"is no text in UTF-8 ({odd.reason}): save it in UTF-8", param_hint="FILE") from None
+    body: dict[str, Any] = {"text": text, "draft": draft}
     if name is not None:
         body["name"] = name
     made = connect(config, data).post("api", "workflows", "import", body=body)

@@ -14,7 +14,12 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
     person = invocation.principal
     looks_after = person.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
     stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=None if looks_after else person.id)
-    number = len(stopped)
-    if not number:
+    if not stopped:
         return Said(_NOTHING)
-    return Said("Your question was put aside." if number == 1 else f"{number} questions were put aside.", stopped)
+    runs = sum(turn.run is not None and not turn.asked for turn in stopped)
+    questions = len(stopped) - runs
+    words = [
+        questions and ("Your question was put aside." if questions == 1 else f"{questions} questions were put aside."),
+        runs and ("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped."),
+    ]
+    return Said(" ".join(filter(None, words)), stopped)

@@ -91,7 +91,7 @@ class Conclusion:
             results = self._apply(tx, reply, situation, now)
         text = _shown(reply, results, truncated=result.truncated)
         if _status(execution) is WorkStatus.EXHAUSTED:
-            text = f"{text}{notices.EXHAUSTED}"
+            text = f"{text}{notices.exhausted(_stopped_for(execution))}"
         if execution.state.get("cycle") and saying.was_said(tx, execution, text):
             text = ""  # it was said on the way
         if _said_before(execution):
@@ -194,6 +194,12 @@ def _result_of(execution: Execution) -> RunResult:
     if isinstance(given, dict) and "content" in given:
         return RunResult.from_json(given)
     return RunResult("", model="", provider="", account="")
+
+
+def _stopped_for(execution: Execution) -> str:
+    """Why its graph stopped it, if it says so."""
+    outcome = (execution.result or {}).get("outcome") if isinstance(execution.result, dict) else None
+    return str(outcome.get("reason") or "") if isinstance(outcome, dict) else ""
 
 
 def _said_before(execution: Execution) -> bool:

@@ -23,10 +23,12 @@ from arvis.workflows.workers import graph_of, is_chosen, tools_of, worker
 MOST_ROUNDS = 20
 #: Instructions of a node that has none.
 DEFAULT_PROMPT = "You do one step of a workflow. Answer with what the step asks for and with nothing else: your answer is given to the next step."
-_KEPT = ("instructions", "tools", "model", "rounds", "subagents")
+_KEPT = ("instructions", "tools", "model", "rounds", "subagents", "plain")
 _LONGEST_PROMPT = 280
 _MOST_NAMED = 4
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_]")
+#: In the description of a subagent, in the place of the task that it will be given.
+_TASK = "(the task)"
 
 
 def subagents_of(
@@ -74,7 +76,7 @@ class _Tree:
         prompt = fill(str(data.get("userPrompt") or ""), self._spoken)
         return Subagent(
             tool=name,
-            description=_described(node, agent, tools, fill(str(data.get("userPrompt") or ""), self._quoted), below),
+            description=_described(node, agent, tools, fill(str(data.get("userPrompt") or ""), self._told), below),
             label=label_of(node),
             node=target,
             parent=parent,
@@ -83,6 +85,10 @@ class _Tree:
             graph=graph_of(agent, delegates=bool(below)),
             errand={key: errand[key] for key in _KEPT if key in errand},
         )
+
+    def _told(self, name: str) -> str | None:
+        """In its description the task has no words yet."""
+        return _TASK if name == PREVIOUS else self._quoted(name)
 
     def _spoken(self, name: str) -> str | None:
         """The task is not known before it is given."""

@@ -21,6 +21,8 @@ DocumentForm = Literal["json", "yaml"]
 
 #: Whole numbers up to here are the same in JSON, in Python and in the editor.
 _LARGEST = 2**53
+#: Between these every language writes a number in the same way.
+_LEAST, _MOST = 1e-4, 1e15
 _ORDER = ("schema", "name", "description", "settings", "nodes", "connections")
 _PART_ORDER = ("id", "type", "x", "y", "label", "data", "source", "sourceHandle", "target", "targetHandle")
 
@@ -65,7 +67,7 @@ def _node(node: Any) -> Any:
     if known.get("type") == "input":
         known["type"] = "approval"
     if isinstance(known["data"], Mapping):
-        known["data"] = _whole(_conditions(known["data"]) if known.get("type") == "if" else known["data"])
+        known["data"] = _whole(_values(_conditions(known["data"])) if known.get("type") == "if" else known["data"])
     return _whole({"x": 0, "y": 0, **known})
 
 
@@ -79,6 +81,23 @@ def _conditions(data: Mapping[str, Any]) -> dict[str, Any]:
     row = {"operator": "contains", "value": old}
     known["conditions"] = [row if isinstance(old, str) else {**row, "value": "", **old}]
     return known
+
+
+def _values(data: dict[str, Any]) -> dict[str, Any]:
+    """What a condition compares with is a text, also where a document has a number, or a truth value as YAML reads `yes` and `no`."""
+    rows = data.get("conditions")
+    if not isinstance(rows, list):
+        return data
+    return {**data, "conditions": [_compared(each) if isinstance(each, Mapping) else each for each in rows]}
+
+
+def _compared(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = row.get("value")
+    if isinstance(value, bool):
+        return {**row, "value": "true" if value else "false"}
+    if isinstance(value, int | float) and (value == 0 or _LEAST <= abs(value) < _MOST):
+        return {**row, "value": str(int(value) if value == int(value) else value)}
+    return row
 
 
 def _whole(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,9 +236,7 @@ def _not_a_number(text: str) -> float:
 
 def _unreadable(why: str, fix: str, line: int | None = None) -> Unprocessable:
     where = "" if line is None else f", line {line}"
-    return Unprocessable(
-        f"The document cannot be read{where}: {why}", why=f"{why}.", fix=fix, code="unreadable_document"
-    )
+    return Unprocessable(f"The document cannot be read{where}: {why}.", fix=fix, code="unreadable_document")
 
 
 def write(document: Mapping[str, Any], form: DocumentForm) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from arvis.agents.tool_node import ToolRules
 from arvis.domain.workflows import POSITION
+from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store
 from arvis.workflows.kinds import Kind
 
@@ -17,12 +18,13 @@ BEGIN, FINISH, LAST = "begin", "finish", "last"
 
 @dataclass(frozen=True, slots=True)
 class NodeParts:
-    """`zone` is the daemon's; `rules` say how tools may be used."""
+    """`zone` is the daemon's; `rules` say how tools may be used, `plugins` bring tools to the agents that have them."""
 
     store: Store
     rules: ToolRules
     zone: str
     new_id: Callable[[], str]
+    plugins: Plugins = field(default_factory=NoPlugins)
 
 
 @dataclass(frozen=True, slots=True)

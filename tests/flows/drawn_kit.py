@@ -20,6 +20,7 @@ from arvis.domain.runs import Account, RunRequest, RunResult
 from arvis.domain.tools import Permit
 from arvis.domain.workflows import LogEntry, Workflow, WorkflowVersion
 from arvis.graph.scripts import Drawn
+from arvis.plugins import NoPlugins, Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.workflows.document import normalise
 from arvis.workflows.parts import NodeParts
@@ -132,20 +133,23 @@ class Play:
     permits: Mapping[str, Permit] = field(default_factory=dict)
     tools: ScriptedTools = field(default_factory=ScriptedTools)
     agent_tools: tuple[str, ...] = ("look",)
+    plugins: Plugins = field(default_factory=NoPlugins)
     model: AskedModel = field(init=False)
     agent: Agent = field(init=False)
     mark: str = field(default_factory=lambda: uuid4().hex[:12])
 
     def __post_init__(self) -> None:
         self.model = AskedModel(self.answers)
-        self.agent = Agent(id=f"agent-{self.mark}", slug=self.mark, name="Worker", tools=self.agent_tools)
+        self.agent = Agent(
+            id=f"agent-{self.mark}", slug=self.mark, name="Worker", tools=self.agent_tools, plugins=("garden",)
+        )
 
     def parts(self, store: Store) -> GraphParts:
-        return parts_with(store, self.model, self.tools, permits=self.permits)
+        return replace(parts_with(store, self.model, self.tools, permits=self.permits), plugins=self.plugins)
 
     def node_parts(self, store: Store) -> NodeParts:
         parts = self.parts(store)
-        return NodeParts(store=store, rules=parts.tools, zone="UTC", new_id=parts.new_id)
+        return NodeParts(store=store, rules=parts.tools, zone="UTC", new_id=parts.new_id, plugins=self.plugins)
 
     def draw_anew(self, tx: Transaction, document: Mapping[str, Any]) -> None:
         """A newer version, and then the workflow is removed."""

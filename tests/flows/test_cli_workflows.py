@@ -78,3 +78,26 @@ async def test_a_run_from_its_beginning_to_its_end(shell: Shell) -> None:
 async def test_what_is_not_there(shell: Shell) -> None:
     assert (await shell.run("show", "none")).exit_code != 0
     assert "workflows" in COMMANDS
+
+
+async def test_an_import_that_is_refused_names_every_problem(shell: Shell) -> None:
+    broken = chain(node("s", "start"), node("one", "agent", agent="nobody"), node("two", "tool-call"))
+    refused = await shell.run("import", "-", typed=json.dumps(broken))
+    assert refused.exit_code != 0
+    said = str(getattr(refused.exception, "why", ""))
+    assert "one: `one` names the agent `nobody`" in said
+    assert "two: Tool is missing" in said
+
+
+async def test_an_import_of_what_is_no_text_is_refused_in_words(shell: Shell, tmp_path: Path) -> None:
+    file = tmp_path / "odd.json"
+    file.write_bytes(b'{"name": "\xff\xfe"}')
+    refused = await shell.run("import", str(file))
+    assert refused.exit_code != 0
+    assert "is no text in UTF-8" in refused.output + str(refused.exception)
+
+
+async def test_an_import_that_cannot_be_read_says_why_once(shell: Shell) -> None:
+    refused = await shell.run("import", "-", typed="{nonsense")
+    said = f"{refused.exception} {getattr(refused.exception, 'why', '')} {refused.output}"
+    assert said.count("it is no JSON") == 1

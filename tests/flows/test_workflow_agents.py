@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -151,6 +152,9 @@ async def test_tools_are_used_within_the_node(store: Store) -> None:
     found = await ran(store, single(userPrompt="Look."), answers=answers)
     assert found.output == "Made of: look of garden"
     assert found.stage.running.tools.look.calls == [{"words": "garden"}]
+    (called,) = found.lines("a", "tool_call")
+    assert json.loads(called)["tool"] == "look"
+    assert found.lines("a", "tool_result") == ["look of garden"]
     assert "tools" in found.execution.state["taint"]
 
 

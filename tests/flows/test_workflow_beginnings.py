@@ -211,7 +211,7 @@ async def test_stop_ends_a_run_with_its_children(house: House) -> None:
     house.provider.script.append(held)
     await said_to(house, "/run daily", "owner")
     await held.until_begun()
-    assert "put aside" in await said_to(house, "/stop", "owner")
+    assert await said_to(house, "/stop", "owner") == "The workflow was stopped."
     await held.until_cancelled()
     run = await ended_run(house, workflow)
     assert run.status is ExecutionStatus.CANCELLED

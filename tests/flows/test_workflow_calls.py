@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -184,3 +185,23 @@ async def test_a_transfer_ends_the_run_and_those_above_it(store: Store) -> None:
     assert found.log[-1].content == "transferred"
     assert found.visited("end") == 0
     assert [last_words(each) for each in found.stage.running.model.asked] == ["Below: hello"]
+
+
+class _Garden:
+    """Plugins of which one brings the tool `look`."""
+
+    async def find(self, names: Sequence[str]) -> Sequence[Any]:
+        return [self] if "garden" in names else []
+
+    def hints(self, _names: Sequence[str]) -> Sequence[Any]:
+        return ()
+
+    async def tools(self) -> Sequence[str]:
+        return ("look",)
+
+
+async def test_a_tool_that_comes_with_a_plugin_of_the_agent_is_called(store: Store) -> None:
+    assert "There is no tool look" in ((await ran(store, tool(), agent_tools=())).execution.error or "")
+    found = await ran(store, tool(), agent_tools=(), plugins=_Garden(), input="garden")
+    assert found.execution.error is None
+    assert found.lines("t", "tool_result") == ["look of garden"]

@@ -261,7 +261,6 @@ def test_what_is_written_is_read_again(form: DocumentForm, text: str, number: fl
 def test_what_cannot_be_read_is_refused_with_its_line(form: DocumentForm, text: str, line: int | None) -> None:
     with pytest.raises(Unprocessable) as refused:
         read(text, form)
-    assert refused.value.why
     assert refused.value.fix
     assert ("line" in refused.value.what.split(":")[0]) is (line is not None)
     if line is not None:
@@ -298,3 +297,12 @@ def test_a_document_as_deep_as_may_be_goes_through_a_file(form: DocumentForm) ->
         assert [each.rule for each in check(document)] == found
         if not found:
             assert read(write(document, form), form) == document
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(5, "5"), (5.0, "5"), (1.5, "1.5"), (-3, "-3"), (0, "0"), (True, "true"), (False, "false")]
+)
+def test_what_a_condition_compares_with_is_a_text(value: Any, text: str) -> None:
+    raw = {"nodes": [{"id": "i", "type": "if", "data": {"conditions": [{"value": value}, {"value": [value]}]}}]}
+    rows = normalise(raw)["nodes"][0]["data"]["conditions"]
+    assert rows == [{"value": text}, {"value": [value]}]

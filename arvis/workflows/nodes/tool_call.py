@@ -24,6 +24,7 @@ from arvis.domain.tools import Permit, ToolCall, wire_name
 from arvis.domain.workflows import LogType
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node, Pause
+from arvis.plugins import Plugins
 from arvis.ports.store import Store, Transaction
 from arvis.ports.tool import Caller
 from arvis.workflows import phases
@@ -52,14 +53,15 @@ class _Who:
 
 
 def make(drawn: Drawn, parts: NodeParts) -> Node:
-    return _ToolCall(drawn, parts.store, parts.rules).visit
+    return _ToolCall(drawn, parts.store, parts.rules, parts.plugins).visit
 
 
 class _ToolCall:
-    def __init__(self, drawn: Drawn, store: Store, rules: ToolRules) -> None:
+    def __init__(self, drawn: Drawn, store: Store, rules: ToolRules, plugins: Plugins) -> None:
         self._drawn = drawn
         self._store = store
         self._rules = rules
+        self._plugins = plugins
 
     async def visit(self, context: NodeContext) -> Decision:
         carried, kept = carried_of(context), phases.kept(context)
@@ -112,7 +114,9 @@ class _ToolCall:
 
     async def _plan(self, context: NodeContext, agent: Agent, call: ToolCall) -> list[Planned]:
         allowed = context.state.get(RUN, {}).get("tools")
-        offer = await self._rules.registry.offer(agent.tools if allowed is None else narrowed(agent.tools, allowed))
+        brought = [name for plugin in await self._plugins.find(agent.plugins) for name in await plugin.tools()]
+        own = tuple(dict.fromkeys((*agent.tools, *brought)))
+        offer = await self._rules.registry.offer(own if allowed is None else narrowed(own, allowed))
         return tool_use.plan([call], [], offer, self._rules.permit)
 
     def _ask(self, context: NodeContext, text: str, kept: Mapping[str, Any]) -> Decision:

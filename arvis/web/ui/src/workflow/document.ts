@@ -7,6 +7,9 @@ import { INPUTS, OUTPUTS, SCHEMA, SUBAGENT } from "./kinds";
 import { playbookNode, withItsRules } from "./playbook";
 import type { Json, JsonObject, WorkflowDocument } from "./types";
 
+/** Between these every language writes a number in the same way. */
+const [LEAST, MOST] = [1e-4, 1e15];
+
 /** It never throws: what it cannot read stays as it is for the check to name, so only a document without errors is one for certain. */
 export function normalise(raw: unknown): WorkflowDocument {
   const given: JsonObject = isObject(raw as Json) ? { ...(raw as JsonObject) } : { nodes: raw as Json };
@@ -41,7 +44,7 @@ function nodeOf(node: JsonObject): JsonObject {
   known.data = at(known, "data") ?? {};
   known = playbookNode(known);
   if (at(known, "type") === "input") known.type = "approval";
-  if (isObject(known.data) && at(known, "type") === "if") known.data = conditionsOf(known.data);
+  if (isObject(known.data) && at(known, "type") === "if") known.data = valuesOf(conditionsOf(known.data));
   return { x: 0, y: 0, ...known };
 }
 
@@ -55,6 +58,20 @@ function conditionsOf(data: JsonObject): JsonObject {
   const { condition: _, ...known } = data;
   const row: JsonObject = { operator: "contains", value: isText(old) ? old : "" };
   return { ...known, conditions: [isText(old) ? row : { ...row, ...old }] };
+}
+
+/** What a condition compares with is a text, also where a document has a number or a truth value. */
+function valuesOf(data: JsonObject): JsonObject {
+  const rows = at(data, "conditions");
+  if (!Array.isArray(rows)) return data;
+  return { ...data, conditions: rows.map((each) => (isObject(each) ? compared(each) : each)) };
+}
+
+function compared(row: JsonObject): JsonObject {
+  const value = at(row, "value");
+  const plain = typeof value === "number" && (value === 0 || (Math.abs(value) >= LEAST && Math.abs(value) < MOST));
+  if (typeof value !== "boolean" && !plain) return row;
+  return { ...row, value: value === 0 ? "0" : String(value) };
 }
 
 /** The type of each node that has an id; the first counts. */
