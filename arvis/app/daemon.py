@@ -31,14 +31,21 @@ from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
 from arvis.process.roles import Supervisor
 from arvis.process.secrets import SealedBox, secrets_key_file
+from arvis.process.stalls import LoopWatch
 from arvis.runner import DEMO
 
 log = structlog.get_logger(__name__)
 
 
-async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock | None = None) -> None:
+async def run(
+    config: Config,
+    *,
+    say: Callable[[str], None],
+    clock: SystemClock | None = None,
+    watch: LoopWatch | None = None,
+) -> None:
     """Run the daemon until SIGTERM or SIGINT; a second signal stops at once. `say` prints a line for people. `clock` None:
-    the system's own."""
+    the system's own. `watch` is that of the loop on which this runs, if it has one."""
     stopping = _stop_on_signals()
     clock = clock or SystemClock()
     new_id = IdMaker(clock=clock, random_bits=RandomBits())
@@ -68,13 +75,15 @@ async def run(config: Config, *, say: Callable[[str], None], clock: SystemClock 
             open_speech(config.speech, http=shelf.http, accounts=base.accounts.current, clock=clock)
         )
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
-        web = await start_roles(base, Outside(shelf, tools, bots, speech), supervisor)
+        watch = watch or LoopWatch()
+        web = await start_roles(base, Outside(shelf, tools, bots, speech, watch), supervisor)
         say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
         if web and folder.first_start:
             say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
         log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
         _warn_of_ineffective(config)
         stack.enter_context(unhurried_collector())
+        stack.enter_context(watch.watching())
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
             stack.enter_context(_in_background(shelf.warm(sorted(wanted | stored)), tools.warm()))

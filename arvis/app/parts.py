@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 from arvis.agents.answers import approvers_of
@@ -40,6 +40,7 @@ from arvis.process.chance import RandomBits
 from arvis.process.passwords import Argon2Passwords
 from arvis.process.programs import GuardedPrograms
 from arvis.process.roles import RoleState, Supervisor
+from arvis.process.stalls import Stalls
 from arvis.queue.patience import PatientStore, until_done
 from arvis.routing import Router
 from arvis.runner import Runner
@@ -157,6 +158,7 @@ def build_web(
     bots: Bots,
     keeper: BotKeeper,
     supervisor: Supervisor,
+    stalls: Callable[[], Stalls],
 ) -> WebServer:
     config = base.config
     importer = Importer(fetcher=tools.fetcher, store=base.store, shelf=base.skills, clock=base.clock)
@@ -189,6 +191,7 @@ def build_web(
         new_token=new_token,
         roles=lambda: {name: health.state is RoleState.UP for name, health in supervisor.health().items()},
         bot_health=keeper.health,
+        stalls=stalls,
         room=lambda: not base.disk.low,
         skills=importer,
         house=_house(base, tools),

@@ -25,6 +25,7 @@ from arvis.ports.provider import Providers
 from arvis.process.leases import Holding, RoleKeeper
 from arvis.process.lock import DataFolder, leave_address
 from arvis.process.roles import Role, Supervisor
+from arvis.process.stalls import LoopWatch
 from arvis.queue.noticed import Noticed
 from arvis.queue.patience import PatientStore
 from arvis.queue.policy import RetryPolicy
@@ -48,6 +49,7 @@ class Outside:
     tools: Toolbox
     bots: Bots
     speech: Speech
+    watch: LoopWatch
 
 
 async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> WebServer | None:
@@ -58,7 +60,16 @@ async def start_roles(base: Base, outside: Outside, supervisor: Supervisor) -> W
     keeper = build_keeper(base, bots, door)
     web = None
     if "web" in config.roles:
-        web = build_web(base, door, outside.providers, outside.tools, bots=bots, keeper=keeper, supervisor=supervisor)
+        web = build_web(
+            base,
+            door,
+            outside.providers,
+            outside.tools,
+            bots=bots,
+            keeper=keeper,
+            supervisor=supervisor,
+            stalls=lambda: outside.watch.stalls,
+        )
     if base.bridge is not None:
         await supervisor.start(Role("notices", base.bridge.run))
         await supervisor.start(Role("settings", base.settings.follow, required=False))

@@ -12,6 +12,7 @@ import click
 from arvis.app import daemon
 from arvis.cli.options import place_options
 from arvis.config import ALL_ROLES, load
+from arvis.process.stalls import LoopWatch
 
 
 @click.command()
@@ -20,7 +21,9 @@ from arvis.config import ALL_ROLES, load
 def run(*, config: Path | None, data: Path | None, roles: str | None) -> None:
     """Start the daemon and answer messages until it is stopped (SIGTERM or Ctrl-C; a second one stops at once)."""
     settings = load(config, data, _environment(roles))
-    asyncio.run(daemon.run(settings, say=_say))
+    watch = LoopWatch()
+    with asyncio.Runner(loop_factory=watch.new_loop) as runner:
+        runner.run(daemon.run(settings, say=_say, watch=watch))
 
 
 def _environment(roles: str | None) -> Mapping[str, str]:

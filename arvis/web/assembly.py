@@ -81,7 +81,7 @@ class Assembly:
     def __init__(self, around: Surroundings, *, login_link: Callable[[str], str]) -> None:
         self._around = around
         self.connector = around.connector
-        self.metrics = Metrics(sockets=lambda: self.connector.sockets, insights=around.insights, clock=around.clock)
+        self.metrics = Metrics(around, sockets=lambda: self.connector.sockets)
         self.sessions = Sessions(
             store=around.store,
             clock=around.clock,

@@ -10,23 +10,42 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from arvis.domain.events import DeliverySettled, JobSettled, MessageReceived, StatusChanged
 from arvis.domain.messages import FINAL_STATUSES
 from arvis.ports.bus import Bus
-from arvis.ports.clock import Clock
-from arvis.ports.insights import Insights
+from arvis.process.stalls import Stalls
 from arvis.web.figures import Figures
+from arvis.web.surroundings import Surroundings
+
+
+class _StallCollector(Collector):
+    """What the watch over the event loop has counted, read when it is asked for."""
+
+    def __init__(self, stalls: Callable[[], Stalls]) -> None:
+        self._stalls = stalls
+
+    def collect(self) -> Iterator[Metric]:
+        stalls = self._stalls()
+        passes = "Passes of the event loop that took longer than 50 ms"
+        yield CounterMetricFamily("arvis_event_loop_blocked", passes, value=stalls.count)
+        seconds = "Seconds of the passes of the event loop that took longer than 50 ms"
+        yield CounterMetricFamily("arvis_event_loop_blocked_seconds", seconds, value=stalls.seconds)
+        longest = "The longest pass of the event loop"
+        yield GaugeMetricFamily("arvis_event_loop_longest_block_seconds", longest, value=stalls.longest)
 
 
 class Metrics:
     """`sockets` counts the open sockets."""
 
-    def __init__(self, *, sockets: Callable[[], int], insights: Insights, clock: Clock) -> None:
+    def __init__(self, around: Surroundings, *, sockets: Callable[[], int]) -> None:
         registry = CollectorRegistry()
-        self._insights = insights
-        self._clock = clock
-        self._figures = Figures(registry=registry, insights=insights, clock=clock)
+        self.stalls = around.stalls
+        self._insights = around.insights
+        self._clock = around.clock
+        self._figures = Figures(registry=registry, insights=around.insights, clock=around.clock)
         self._registry = registry
         self._jobs = Gauge("arvis_jobs", "Jobs by kind and status", ["kind", "status"], registry=registry)
         self._oldest = Gauge(
@@ -47,6 +66,7 @@ class Metrics:
             registry=registry,
         )
         Gauge("arvis_sockets", "Open sockets", registry=registry).set_function(sockets)
+        registry.register(_StallCollector(around.stalls))
         ProcessCollector(registry=registry)
 
     @contextlib.contextmanager

@@ -180,7 +180,7 @@ BACKUP = record(
     }
 )
 
-HEALTH = record({"status": STRING, "version": STRING})
+HEALTH = record({"status": STRING, "version": STRING, "eventLoop": record({"blocked": INTEGER, "longestMs": INTEGER})})
 READY = record(
     {
         "ready": BOOLEAN,

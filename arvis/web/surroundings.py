@@ -19,6 +19,7 @@ from arvis.ports.operations import Operations
 from arvis.ports.passwords import Passwords
 from arvis.ports.secrets import SecretBox
 from arvis.ports.store import Store
+from arvis.process.stalls import Stalls
 from arvis.runner.desk import AccountDesk
 from arvis.skills.importing import Importer
 from arvis.speech import Rules, Thoughts, known_thoughts
@@ -35,7 +36,7 @@ class Surroundings:
     """What this floor is handed. `daemon_key` is the content of `DATA/api-key`; `owners` the configuration's
     `owners.web`; `new_token` makes URL-safe texts of at least 128 random bits; `roles` says of each configured role
     whether it is up, `bot_health` of each bot that runs here or would; `bot_connector` gives the connector of a bot that
-    is on, by platform and name; `room` whether the disk has some for new work; `skills` brings skills in; days and months of
+    is on, by platform and name; `room` whether the disk has some for new work; `stalls` says how often the event loop was blocked; `skills` brings skills in; days and months of
     reports are those of `zone`; `spending` gives the limits of this moment; `all_owners` is the whole of the configuration's `owners`; `speech` and `thoughts` are for what people say while they
     speak."""
 
@@ -62,6 +63,7 @@ class Surroundings:
     room: Callable[[], bool]
     skills: Importer
     house: House
+    stalls: Callable[[], Stalls] = Stalls
     page_folder: Path = PAGE_FOLDER
     patience: Patience = field(default_factory=Patience)
     zone: str = "UTC"

@@ -48,7 +48,9 @@ class SystemRoutes:
         ]
 
     async def _health(self, _: Call) -> Response:
-        return answer({"status": "ok", "version": __version__})
+        stalls = self._metrics.stalls()
+        loop = {"blocked": stalls.count, "longestMs": round(stalls.longest * 1000)}
+        return answer({"status": "ok", "version": __version__, "eventLoop": loop})
 
     async def _ready(self, _: Call) -> Response:
         found = await self._probe.look()

@@ -28,6 +28,7 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
 async def test_health_needs_nothing(site: Site) -> None:
     answer = await site.call("GET", "/health", key="wrong")
     assert (answer.status, answer.json()["status"]) == (200, "ok")
+    assert answer.json()["eventLoop"] == {"blocked": 0, "longestMs": 0}
     assert (await site.call("HEAD", "/health", key=None)).text == ""
 
 
