@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -289,3 +290,70 @@ def test_a_new_database_needs_no_word(tmp_path: Path) -> None:
 
 def test_a_server_is_left_to_itself(tmp_path: Path) -> None:
     assert make_sound(Database(tmp_path / "arvis.db", "postgresql://nowhere", tmp_path), NOW) is None
+
+
+# -- a file that is gone -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        ["arvis.db"],
+        ["arvis.db", "arvis.db-sums"],
+        ["arvis.db", "arvis.db-wal", "arvis.db-shm"],
+        ["arvis.db", "arvis.db-shm", "arvis.db-sums"],
+    ],
+)
+def test_a_file_that_is_gone_after_a_kill_is_restored_and_told(tmp_path: Path, gone: list[str]) -> None:
+    with life(tmp_path / "life") as living:
+        living.receive(*BEFORE)
+        backup = make_backup(living.database, NOW + HOUR)
+        living.receive(*AFTER, at=NOW + 2 * HOUR)
+        dead = living.killed()
+    for name in gone:
+        (dead.folder / name).unlink(missing_ok=True)
+    finding = started(dead)
+    assert finding is not None
+    assert (finding.level, finding.event) == ("error", "database_damaged")
+    assert finding.report is not None
+    told = finding.report.read_text()
+    assert "everything that came after the backup, from 2027-01-15 09:00:00 UTC to " in told
+    assert "If you find the file of the database again" in told
+    assert backup is not None
+    assert messages(dead) == BEFORE
+    assert started(dead) is None
+
+
+@pytest.mark.parametrize("gone", [["arvis.db"], ["arvis.db", "arvis.db-sums"]])
+def test_without_a_backup_a_file_that_is_gone_is_refused_at_every_start(dead: Database, gone: list[str]) -> None:
+    for name in gone:
+        (dead.folder / name).unlink()
+    for _ in range(3):
+        with pytest.raises(StoreError, match="no sound backup"):
+            started(dead)
+    assert not dead.file.exists()
+
+
+def test_a_restore_that_died_before_it_was_told_is_told_at_the_next_start(tmp_path: Path) -> None:
+    with life(tmp_path / "life") as living:
+        living.receive(*BEFORE)
+        make_backup(living.database, NOW + HOUR)
+        dead = living.killed()
+    dead.file.unlink()
+    note = with_suffix(dead.file, "-damage")
+    finding = make_sound(dead, NOW + 3 * HOUR)
+    assert finding is not None
+    note.write_text(json.dumps({"found_at": NOW + 3 * HOUR, "damage": ["gone"], "folder": "", "lost": None}))
+    again = started(dead, NOW + 4 * HOUR)
+    assert again is not None
+    assert (again.level, again.event) == ("error", "database_damaged")
+
+
+def test_an_empty_database_beside_backups_is_told(home: Database) -> None:
+    for file in home.folder.glob("arvis.db*"):
+        file.unlink()
+    finding = started(home)
+    assert finding is not None
+    assert (finding.level, finding.event) == ("warning", "database_missing")
+    assert messages(home) == []
+    assert started(home) is None

@@ -58,8 +58,19 @@ def make_sound(database: Database, now: int) -> Finding | None:
                 if (note := _read_note(database)) is not None:
                     return _complete(database, note, now)
                 if remark is None:
-                    return None
+                    return _begun_empty(database)
                 return Finding("warning" if warning else "info", "database_examined", remark)
+
+
+def _begun_empty(database: Database) -> Finding | None:
+    """To move the database away is the way to an empty one; who did not mean that is told of the backups."""
+    backups = [] if database.file.exists() else [*database.backups.glob("arvis-*.tar.gz")]
+    if not backups:
+        return None
+    what = (
+        f"there was none, so an empty one is begun; {len(backups)} backups are in {database.backups}: `arvis restore`"
+    )
+    return Finding("warning", "database_missing", what)
 
 
 def workshop(database: Database) -> Path:
@@ -109,7 +120,10 @@ def _report_restore(database: Database, note: _Note, aside: Path | None, restore
     if aside is not None:
         file = aside / database.file.name
         missing = missing_messages(file, database.file)
-        text = told_of_restore(note.damage, note.found_at, aside=file, missing=missing, restored=restored)
+        written = max((each.stat().st_mtime for each in aside.iterdir()), default=0.0)
+        text = told_of_restore(
+            note.damage, note.found_at, aside=file, missing=missing, restored=restored, written=int(written * 1000)
+        )
         report = write_report(aside, text)
     _note_file(database).unlink()
     what = f"it was damaged ({'; '.join(note.damage)}) and set aside; the newest sound backup took its place"
@@ -189,11 +203,10 @@ def _complete(database: Database, note: _Note, now: int) -> Finding | None:
     """Everything is sound again, and the process that saw to it died before it could say so."""
     if note.folder:
         return _report_cut(database, note, now)
-    later = [
-        file for file in database.aside.glob(f"*/{database.file.name}") if file.parent.name >= stamp(note.found_at)
-    ]
-    if later:
-        return _report_restore(database, note, max(later).parent, None)
+    # The file itself may be what was missing: then its log or its sums were set aside.
+    later = {file.parent for file in database.aside.glob(f"*/{database.file.name}*")}
+    if fresh := [folder for folder in later if folder.name >= stamp(note.found_at)]:
+        return _report_restore(database, note, max(fresh), None)
     _note_file(database).unlink()
     return None
 

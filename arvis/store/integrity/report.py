@@ -18,6 +18,7 @@ from arvis.store.session import SqliteDialect, load_queries
 REPORT = "damage.txt"
 
 _KEPT = "The database and its log up to the damage are sound and were kept. A copy of the damaged log lies here."
+_NO_WAY_BACK = "If you find the file of the database again, stop Arvis and run: arvis restore FILE"
 _WAY_BACK = "If you trust the damaged database more than the backup, stop Arvis and run:"
 
 
@@ -31,14 +32,15 @@ class Missing:
 
 
 def missing_messages(aside: Path, restored: Path) -> Missing | None:
-    """Those of the database `aside` that are newer than all in the restored one; None when it cannot be read any more."""
+    """Those of the database `aside` that are newer than all in the restored one; None when it is gone or cannot be read
+    any more."""
     queries = load_queries(SqliteDialect())
     try:
         with looking_at(restored, at_rest=True) as connection:
             at = connection.execute(queries["newest_message"]).fetchone()["at"]
         with looking_at(aside, at_rest=True) as connection:
             return Missing(*connection.execute(queries["messages_after"], {"at": at}).fetchone())
-    except (sqlite3.Error, UnicodeError):
+    except (sqlite3.Error, UnicodeError, FileNotFoundError):
         return None
 
 
@@ -50,16 +52,23 @@ def write_report(folder: Path, text: str) -> Path:
 
 
 def told_of_restore(
-    damage: Sequence[str], found_at: int, *, aside: Path, missing: Missing | None, restored: Restored | None
+    damage: Sequence[str],
+    found_at: int,
+    *,
+    aside: Path,
+    missing: Missing | None,
+    restored: Restored | None,
+    written: int,
 ) -> str:
-    """The text after a backup was put in the place of a damaged database, which is the file `aside` now. `restored` is
-    None when a later start completed that, which does not know which backup it was."""
+    """The text after a backup was put in the place of a damaged database, which is the file `aside` now, last `written` at
+    that time (ms). `restored` is None when a later start completed that, which does not know which backup it was."""
+    way_back = [_WAY_BACK, f"arvis restore {aside.absolute()}"] if aside.exists() else [_NO_WAY_BACK]
     return _text(
         f"Arvis found its database damaged at {_time(found_at)}.",
         ("The damage", damage),
         ("What was done", [*_doings(aside, restored)]),
-        ("What is missing", [_told_missing(missing)]),
-        ("The way back", [_WAY_BACK, f"arvis restore {aside.absolute()}"]),
+        ("What is missing", [_told_missing(missing, restored, written)]),
+        ("The way back", way_back),
     )
 
 
@@ -80,7 +89,10 @@ def _text(beginning: str, *sections: tuple[str, Sequence[str]]) -> str:
 
 
 def _doings(aside: Path, restored: Restored | None) -> Iterator[str]:
-    yield f"The damaged database was set aside whole: {aside.absolute()}"
+    if aside.exists():
+        yield f"The damaged database was set aside whole: {aside.absolute()}"
+    else:
+        yield f"What was left of the database was set aside: {aside.parent.absolute()}"
     if restored is None:
         yield "The newest sound backup was put in its place."
         return
@@ -97,9 +109,10 @@ def _told_given_up(given_up: Settlement) -> str:
     )
 
 
-def _told_missing(missing: Missing | None) -> str:
+def _told_missing(missing: Missing | None, restored: Restored | None, written: int) -> str:
     if missing is None:
-        return "The damaged database cannot be read any more, so nobody can say: everything after the backup."
+        since = "" if restored is None or restored.created_at is None else f", from {_time(restored.created_at)}"
+        return f"It cannot be read any more: everything that came after the backup{since} to {_time(written)}, its last writing."
     if not missing.number or missing.oldest is None or missing.newest is None:
         return "No message of the damaged database is newer than those of the backup."
     span = f"{_time(missing.oldest)} to {_time(missing.newest)}"

@@ -61,7 +61,10 @@ def examine(file: Path, workshop: Path) -> Sound | LogCut | Damaged:
     try:
         sums = PageSums.load(sums_file(file))
     except FileNotFoundError:
-        return _examine_without_sums(file, workshop, Sound(_NO_SUMS)) if _holds_something(file) else Sound()
+        if _holds_something(file):
+            return _examine_without_sums(file, workshop, Sound(_NO_SUMS))
+        left = [each.name for each in (log_file(file), kept_log(file)) if _holds_something(each)]
+        return Damaged([f"{file.name} is gone, and its log is there ({', '.join(left)})"]) if left else Sound()
     except SumsDamaged:
         return _examine_without_sums(file, workshop, Sound(_BAD_SUMS, warning=True))
     if not _holds_something(file):

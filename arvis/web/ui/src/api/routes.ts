@@ -1239,7 +1239,7 @@ export interface Routes {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
-    answer: { status: string; version: string };
+    answer: { status: string; version: string; eventLoop: { blocked: number; longestMs: number } };
   };
   /** A call of a web hook. */
   "POST /hooks/{path}": {
