@@ -24,11 +24,10 @@ log = structlog.get_logger(__name__)
 
 #: Seconds that one pass of the loop may take.
 LIMIT = 0.05
-#: The thread looks this often (seconds) while the loop works, and sleeps after so many looks at a loop that waits.
-_LOOK = 0.02
-_LOOKS_BEFORE_SLEEP = 5
+#: The thread looks this often (seconds) while the loop works, and sleeps once it sees the loop wait.
+_LOOK = 0.03
 #: Seconds between two lines of the log. What happens in between is counted.
-_BETWEEN_LINES = 10.0
+BETWEEN_LINES = 10.0
 _MOST_FRAMES = 12
 _HERE = Path(__file__).parents[2]
 
@@ -43,9 +42,10 @@ class Stalls:
 
 
 class LoopWatch:
-    """Makes the loop that it watches (`new_loop`). Watches inside of `watching`."""
+    """Makes the loop that it watches (`new_loop`). Watches inside of `watching`. `between_lines` is in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, between_lines: float = BETWEEN_LINES) -> None:
+        self._between_lines = between_lines
         self._thread_id = 0
         self._since = 0.0
         self._pass = 0
@@ -102,27 +102,28 @@ class LoopWatch:
             stack=stack if number == self._pass else "not seen",
             not_logged=self._unsaid,
         )
-        self._next_line, self._unsaid = now + _BETWEEN_LINES, 0
+        self._next_line, self._unsaid = now + self._between_lines, 0
 
     # -- in a thread -----------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        resting = 0
         while self._watched:
-            if resting >= _LOOKS_BEFORE_SLEEP:
-                self._wake.clear()
-                self._sleeping = True
-                if self._waits:
-                    self._wake.wait()
-                self._sleeping, resting = False, 0
-                continue
+            if self._waits:
+                self._rest()
             time.sleep(_LOOK)
-            resting = resting + 1 if self._waits else 0
             number = self._pass
             if not self._waits and number != self._seen[0] and time.monotonic() - self._since > LIMIT:
                 frame = sys._current_frames().get(self._thread_id)  # noqa: SLF001 the documented way to a thread's stack
                 if frame is not None and number == self._pass:
                     self._seen = number, _told(frame)
+
+    def _rest(self) -> None:
+        """Until the loop works again."""
+        self._wake.clear()
+        self._sleeping = True
+        if self._waits and self._watched:
+            self._wake.wait()
+        self._sleeping = False
 
 
 class _TimedSelector(selectors.DefaultSelector):
