@@ -119,8 +119,12 @@ def spec_of(stored: StoredBot, box: SecretBox, restart: str = "") -> BotSpec:
     """A bot of the product with its secrets opened, or with the trouble that they cannot be."""
     revision = f"{stored.id} {stored.updated_at} {restart}"
     shape = (stored.platform, stored.name)
+    settings = _object(stored.settings)
+    if settings is None or _object(stored.secrets) is None:
+        trouble = "Its row in the database cannot be read. Enter its settings again, or remove it."
+        return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
     try:
-        values = {**json.loads(stored.settings), **opened_of(stored, box)}
+        values = {**settings, **opened_of(stored, box)}
     except SecretLost as lost:
         trouble = f"{lost.what} {lost.why} {lost.fix}"
         return BotSpec(*shape, {}, stored.enabled, Source.PRODUCT, revision, trouble)
@@ -138,9 +142,17 @@ def opened_of(stored: StoredBot, box: SecretBox) -> dict[str, str]:
 
 
 def sealed_of(stored: StoredBot) -> Mapping[str, str]:
-    """The sealed secrets of a bot by name."""
-    found: dict[str, str] = json.loads(stored.secrets)
-    return found
+    """The sealed secrets of a bot by name; none of a row that cannot be read."""
+    return _object(stored.secrets) or {}
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """A JSON object; None for anything else."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def ask_restart(tx: Transaction, platform: str, name: str, now: int) -> None:

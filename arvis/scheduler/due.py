@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import structlog
+
 from arvis.agents import occasions
 from arvis.agents.timetable import Rules, find_schedule, zone_for
-from arvis.calendar import At, Every, parse
-from arvis.domain.errors import Conflict
+from arvis.calendar import At, Every, ScheduleText, parse
+from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
 from arvis.scheduler import beginning, times
 from arvis.scheduler.times import Plan
+
+log = structlog.get_logger(__name__)
 
 #: Schedules of one commit, so that the writer stays free for people.
 SLICE = 50
@@ -59,7 +63,8 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
     holding.check(tx)
     moved = 0
     for schedule in tx.schedules.to_come(now, _ALL):
-        text = parse(schedule.schedule)
+        if (text := _text_of(schedule)) is None:
+            continue
         first = times.natural(text, zone_for(tx, schedule, rules), now)
         if isinstance(text, Every) and back and first is not None and schedule.next_run is not None:
             first = max(now, min(first, schedule.next_run - back))
@@ -90,7 +95,11 @@ def run_now(tx: Transaction, schedule_id: str, now: int) -> Occurrence:
 
 
 def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int) -> None:
-    text, zone = parse(schedule.schedule), zone_for(tx, schedule, rules)
+    text, zone = _text_of(schedule), zone_for(tx, schedule, rules)
+    if text is None:
+        # A row that cannot be read has no next time: it would be looked at again and again.
+        tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=None)
+        return
     if (rest := occasions.rest_of(schedule, now)) is not None and not isinstance(text, At):
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=times.resumed(schedule, text, zone, rest))
         return
@@ -101,6 +110,17 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
         beginning.note(tx, schedule, plan.due, Cause.MISSED, report=_MISSED, now=now)
     elif beginning.begin(tx, schedule, plan.due, plan.cause, now) is None and isinstance(text, Every):
         _begin_anew(tx, replace(schedule, next_run=plan.next_run), plan, text, now)
+
+
+def _text_of(schedule: Schedule) -> ScheduleText | None:
+    """What its text means; None for a row that cannot be read."""
+    if not schedule.enabled:
+        return None
+    try:
+        return parse(schedule.schedule)
+    except Unprocessable as error:
+        log.warning("schedule_unreadable", schedule=schedule.id, why=error.what, fix="Give it another text.")
+        return None
 
 
 def _begin_anew(tx: Transaction, schedule: Schedule, plan: Plan, text: Every, now: int) -> None:

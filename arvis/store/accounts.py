@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
+from collections.abc import Callable
 
 from arvis.domain.accounts import AccountStatus, StoredAccount
 from arvis.domain.runs import Rest
 from arvis.store.session import Row, Session, dump
+from arvis.store.unreadable import lenient, texts_of
 
 
 class SqlAccounts:
@@ -47,16 +48,29 @@ class SqlRests:
 
 
 def account_of(row: Row) -> StoredAccount:
+    """An account whose row cannot be read is disabled."""
+    disabled: Callable[[Row], StoredAccount] = lambda row: _account(row, lambda _: (), lambda _: AccountStatus.DISABLED)  # noqa: E731
+    return lenient("accounts", "name", row, sound_account, disabled)
+
+
+def sound_account(row: Row) -> StoredAccount:
+    """Raises what `UNREADABLE` names."""
+    return _account(row, texts_of, AccountStatus)
+
+
+def _account(
+    row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[str], AccountStatus]
+) -> StoredAccount:
     return StoredAccount(
         id=row["id"],
         name=row["name"],
         provider=row["provider"],
         model=row["model"],
-        models=tuple(json.loads(row["models"])),
+        models=texts(row["models"]),
         sealed_key=row["sealed_key"],
         base_url=row["base_url"],
         priority=row["priority"],
-        status=AccountStatus(row["status"]),
+        status=status(row["status"]),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -10,9 +11,22 @@ from arvis.domain.agents import Agent, AgentStatus, AgentVersion, Binding, Permi
 from arvis.domain.messages import Respond
 from arvis.store.messages import NOTHING
 from arvis.store.session import Row, Session, dump
+from arvis.store.unreadable import lenient, texts_of
 
 
 def agent_of(row: Row) -> Agent:
+    """An agent whose row cannot be read is paused, and has no tools."""
+    return lenient(
+        "agents", "slug", row, sound_agent, lambda row: _agent(row, lambda _: (), lambda _: AgentStatus.PAUSED)
+    )
+
+
+def sound_agent(row: Row) -> Agent:
+    """Raises what `UNREADABLE` names."""
+    return _agent(row, _texts_of, AgentStatus)
+
+
+def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[str], AgentStatus]) -> Agent:
     return Agent(
         id=row["id"],
         slug=row["slug"],
@@ -21,23 +35,23 @@ def agent_of(row: Row) -> Agent:
         description=row["description"],
         prompt=row["prompt"],
         model=row["model"],
-        fallbacks=_texts_of(row["fallbacks"]),
-        tools=_texts_of(row["tools"]),
+        fallbacks=texts(row["fallbacks"]),
+        tools=texts(row["tools"]),
         graph=row["graph"],
         completion=row["completion"],
         context_tokens=row["context_tokens"],
         timezone=row["timezone"],
-        allow_users=_texts_of(row["allow_users"]),
-        status=AgentStatus(row["status"]),
+        allow_users=texts(row["allow_users"]),
+        status=status(row["status"]),
         on_new_message=row["on_new_message"],
-        plugins=_texts_of(row["plugins"]),
-        helpers=_texts_of(row["helpers"]),
+        plugins=texts(row["plugins"]),
+        helpers=texts(row["helpers"]),
     )
 
 
 def _texts_of(column: str) -> tuple[str, ...]:
     """Of a list that is empty more often than not."""
-    return tuple(json.loads(column)) if column != NOTHING else ()
+    return texts_of(column) if column != NOTHING else ()
 
 
 def binding_of(row: Row) -> Binding:

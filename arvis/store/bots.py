@@ -5,6 +5,8 @@ from __future__ import annotations
 from arvis.domain.platforms import BotState, BotStatus, StoredBot
 from arvis.store.session import Row, Session
 
+_STATES = frozenset(state.value for state in BotState)
+
 
 class SqlBots:
     """`Bots` in one transaction."""
@@ -66,7 +68,7 @@ def bot_status_of(row: Row) -> BotStatus:
     return BotStatus(
         platform=row["platform"],
         name=row["name"],
-        state=BotState(row["state"]),
+        state=BotState(row["state"]) if row["state"] in _STATES else BotState.ERROR,
         error=row["error"],
         user_id=row["user_id"],
         user_name=row["user_name"],

@@ -3,6 +3,7 @@ beside a daemon with millions of rows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,11 +12,15 @@ from arvis.domain.accounts import StoredAccount, Variable
 from arvis.domain.ids import first_id_at
 from arvis.domain.messages import DeliveryState
 from arvis.domain.platforms import BotStatus, StoredBot
+from arvis.domain.schedules import ScheduleKind
 from arvis.domain.webhooks import Webhook
-from arvis.store.accounts import account_of
+from arvis.store.accounts import account_of, sound_account
+from arvis.store.agents import sound_agent
 from arvis.store.bots import bot_of, bot_status_of
+from arvis.store.schedules import sound_schedule
 from arvis.store.session import Row
 from arvis.store.snapshots import LAST
+from arvis.store.unreadable import complaint, complaints
 from arvis.store.variables import variable_of
 from arvis.store.webhooks import webhook_of
 
@@ -69,6 +74,7 @@ class Records:
     bot_states: Sequence[BotStatus]
     webhooks: Sequence[Webhook]
     settings: str | None
+    unreadable: Sequence[str]
 
 
 class Look(Protocol):
@@ -99,8 +105,30 @@ def read_records(look: Look, now: int) -> Records:
         bots=[bot_of(row) for row in look("all_bots")],
         bot_states=[bot_status_of(row) for row in look("bot_statuses")],
         webhooks=[webhook_of(row) for row in look("list_webhooks", before=LAST, agent_id=None, limit=MOST)],
+        unreadable=_unreadable(look),
         settings=next((row["value"] for row in look("get_setting", key=_SETTINGS)), None),
     )
+
+
+def _unreadable(look: Look) -> list[str]:
+    """Rows that count as disabled, and why."""
+    return complaints(
+        [
+            *(complaint("agents", "slug", row, sound_agent) for row in look("all_agents")),
+            *(complaint("accounts", "name", row, sound_account) for row in look("all_accounts")),
+            *(complaint("bots", "name", row, _sound_bot) for row in look("all_bots")),
+            *(
+                complaint("schedules", "name", row, sound_schedule)
+                for kind in ScheduleKind
+                for row in look("schedules_of_kind", kind=kind, limit=MOST)
+            ),
+        ]
+    )
+
+
+def _sound_bot(row: Row) -> None:
+    for column in ("settings", "secrets"):
+        dict[str, object](json.loads(row[column]))
 
 
 def _by_account(calls: Sequence[Row]) -> list[AccountCalls]:

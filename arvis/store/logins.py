@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from arvis.domain.users import StoredKey, User, UserRole
@@ -10,6 +9,7 @@ from arvis.ports.logins import LoginSession
 from arvis.store.people import SqlPrincipals
 from arvis.store.session import Row, Session, dump
 from arvis.store.snapshots import LAST
+from arvis.store.unreadable import lenient, texts_of
 
 #: Behind every hexadecimal digit.
 _END = "g"
@@ -143,9 +143,19 @@ class SqlApiKeys:
 
 def _user(row: Row) -> User:
     fields = {name: row[name] for name in User.__slots__}
-    return User(**{**fields, "role": UserRole(row["role"])})
+    return User(**{**fields, "role": _role(row)})
 
 
 def _key(row: Row) -> StoredKey:
     fields = {name: row[name] for name in StoredKey.__slots__}
-    return StoredKey(**{**fields, "role": UserRole(row["role"]), "agents": tuple(json.loads(row["agents"]))})
+    return StoredKey(**{**fields, "role": _role(row), "agents": _agents(row)})
+
+
+def _role(row: Row) -> UserRole:
+    """A role that cannot be read is the least one."""
+    return UserRole(row["role"]) if row["role"] in {role.value for role in UserRole} else UserRole.CHAT
+
+
+def _agents(row: Row) -> tuple[str, ...]:
+    """A list that cannot be read allows no agent; an empty one would allow all."""
+    return lenient("api_keys", "id", row, lambda row: texts_of(row["agents"]), lambda _: ("",))

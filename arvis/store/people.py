@@ -7,14 +7,17 @@ from dataclasses import replace
 from arvis.domain.messages import Principal, PrincipalRole
 from arvis.store.session import Row, Session
 
+_ROLES = {role.value: role for role in PrincipalRole}
+
 
 def principal_of(row: Row) -> Principal:
+    """A person whose role cannot be read is blocked."""
     return Principal(
         id=row["id"],
         platform=row["platform"],
         user_id=row["user_id"],
         name=row["name"],
-        role=PrincipalRole(row["role"]),
+        role=_ROLES.get(row["role"], PrincipalRole.BLOCKED),
         paired=row["paired_at"] is not None,
     )
 

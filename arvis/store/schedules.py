@@ -8,6 +8,7 @@ from typing import Any
 
 from arvis.domain.schedules import Cause, MadeBy, Missed, Occurrence, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.store.session import Row, Session, dump
+from arvis.store.unreadable import lenient
 
 
 class SqlSchedules:
@@ -126,7 +127,16 @@ class SqlOccurrences:
 
 
 def schedule_of(row: Row) -> Schedule:
+    """A schedule whose row cannot be read is switched off."""
+    return lenient("schedules", "name", row, sound_schedule, _switched_off)
+
+
+def sound_schedule(row: Row) -> Schedule:
+    """Raises what `UNREADABLE` names."""
     fields = {name: row[name] for name in Schedule.__slots__}
+    memo = json.loads(row["memo"])
+    if memo is not None and not isinstance(memo, dict):
+        raise ValueError("its memo is no object")
     return Schedule(
         **{
             **fields,
@@ -135,9 +145,16 @@ def schedule_of(row: Row) -> Schedule:
             "missed": Missed(row["missed"]),
             "enabled": bool(row["enabled"]),
             "made_by": MadeBy(row["made_by"]),
-            "memo": json.loads(row["memo"]),
+            "memo": memo,
         }
     )
+
+
+def _switched_off(row: Row) -> Schedule:
+    fields = {name: row[name] for name in Schedule.__slots__}
+    kind = row["kind"] if row["kind"] in {each.value for each in ScheduleKind} else ScheduleKind.CRON
+    unread: dict[str, Any] = {"kind": ScheduleKind(kind), "script": None, "missed": next(iter(Missed)), "memo": {}}
+    return Schedule(**{**fields, **unread, "enabled": False, "made_by": next(iter(MadeBy))})
 
 
 def occurrence_of(row: Row) -> Occurrence:

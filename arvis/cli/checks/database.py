@@ -61,7 +61,12 @@ def check_rows(scene: Scene) -> Verdict | None:
     if not isinstance(scene.database, DatabaseState) or scene.database.rows is None:
         return None
     rows = scene.database.rows
-    return failed(rows) if isinstance(rows, ArvisError) else ok("The rows can be read")
+    if isinstance(rows, ArvisError):
+        return failed(rows)
+    if rows.unreadable:
+        fix = "Save each of them again in the dashboard or by the command line, or remove it."
+        return fail("Some rows cannot be read and count as disabled", f"{'; '.join(rows.unreadable)}.", fix)
+    return ok("The rows can be read")
 
 
 def check_log(scene: Scene) -> Verdict | None:
