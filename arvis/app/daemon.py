@@ -25,8 +25,9 @@ from arvis.domain.runs import CallTimeouts
 from arvis.process.chance import RandomBits
 from arvis.process.clock import SystemClock
 from arvis.process.collector import unhurried_collector
+from arvis.process.folder_watch import FolderWatch
 from arvis.process.ids import IdMaker
-from arvis.process.lock import hold_data_folder
+from arvis.process.lock import DataFolder, hold_data_folder
 from arvis.process.logs import logging_to
 from arvis.process.redaction import Redactor
 from arvis.process.roles import Supervisor
@@ -35,6 +36,9 @@ from arvis.process.stalls import LoopWatch
 from arvis.runner import DEMO
 
 log = structlog.get_logger(__name__)
+
+#: The exit code of a data folder that cannot be used.
+_WRONG_PLACE = 2
 
 
 async def run(
@@ -87,8 +91,20 @@ async def run(
         if "workers" in config.roles:
             stored = {account.provider for account in base.accounts.usable}
             stack.enter_context(_in_background(shelf.warm(sorted(wanted | stored)), tools.warm()))
+        stack.enter_context(_in_background(_end_without_folder(_folder_watch(config, folder))))
         await stopping.wait()
         log.info("stopping")
+
+
+async def _end_without_folder(watch: FolderWatch) -> None:
+    """At once, as by a kill: an orderly stop would write to files that are not where the next start looks for them."""
+    lost = await watch.until_lost()
+    log.critical("data_folder_lost", error=lost.what, why=lost.why, fix=lost.fix)
+    os._exit(_WRONG_PLACE)
+
+
+def _folder_watch(config: Config, folder: DataFolder) -> FolderWatch:
+    return FolderWatch(folder.path, [folder.path / "lock", *([] if config.postgres_url else [folder.database])])
 
 
 @contextmanager

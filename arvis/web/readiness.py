@@ -67,7 +67,7 @@ class ReadinessProbe:
         """Asked at most once a second, however many ask."""
         async with self._lock:
             writable, at = self._database
-            if self._clock.monotonic() - at >= _FRESH:
+            if not 0 <= self._clock.monotonic() - at < _FRESH:
                 writable = await self._write()
                 self._database = (writable, self._clock.monotonic())
             return writable

@@ -54,6 +54,7 @@ class Sealing:
     def __init__(self, *, connection: sqlite3.Connection, file: Path) -> None:
         self._connection = connection
         self._file = file
+        self._opened = _identity(file)
         self._sums = _load(sums_file(file))
         _keep(log_file(file), kept_log(file))
 
@@ -64,6 +65,9 @@ class Sealing:
 
     def fold(self, mode: str = "PASSIVE") -> bool:
         """Fold the log into the file; whether all of it could be. What could not is as safe in the log."""
+        if _identity(self._file) != self._opened:
+            # The folder was moved: the sums could not be kept in step. What stands in the log stays there.
+            return False
         frames = self._checkpoint(mode)
         if frames and self._sums is not None:
             self._seal(self._sums, frames)
@@ -128,6 +132,15 @@ def _forget(file: Path, why: str) -> None:
     log.warning("page_sums_lost", why=why, fix="nothing: the next start checks the database and takes new ones")
     sums_file(file).unlink(missing_ok=True)
     sync_folder(file.parent)
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Which file this path leads to: its device and inode."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _is_empty(file: Path) -> bool:
