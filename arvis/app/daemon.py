@@ -34,6 +34,7 @@ from arvis.process.roles import Supervisor
 from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.process.stalls import LoopWatch
 from arvis.runner import DEMO
+from arvis.web.server import WebServer
 
 log = structlog.get_logger(__name__)
 
@@ -81,11 +82,7 @@ async def run(
         supervisor = await stack.enter_async_context(Supervisor(clock=clock))
         watch = watch or LoopWatch()
         web = await start_roles(base, Outside(shelf, tools, bots, speech, watch), supervisor)
-        say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
-        if web and folder.first_start:
-            say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
-        log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
-        _warn_of_ineffective(config)
+        await _announce(base, folder, supervisor, web, say)
         stack.enter_context(unhurried_collector())
         stack.enter_context(watch.watching())
         if "workers" in config.roles:
@@ -94,6 +91,16 @@ async def run(
         stack.enter_context(_in_background(_end_without_folder(_folder_watch(config, folder))))
         await stopping.wait()
         log.info("stopping")
+
+
+async def _announce(
+    base: Base, folder: DataFolder, supervisor: Supervisor, web: WebServer | None, say: Callable[[str], None]
+) -> None:
+    say(f"Arvis is ready at {web.url}" if web else "Arvis is ready")
+    if web and folder.first_start:
+        say(f"Log in with this link, once, within ten minutes: {await web.login_link()}")
+    log.info("ready", boot=folder.boot_id, roles=list(supervisor.health()), models=_models(base))
+    _warn_of_ineffective(base.config)
 
 
 async def _end_without_folder(watch: FolderWatch) -> None:
