@@ -228,6 +228,7 @@ class _Nodes:
         fitted = fit_rounds(used, asked["room"], estimator_of(_calibration(asked["counts"])), asked["most"])
         made = self._manner.shown(fitted, off=off)
         *earlier, newest = (Turn(role, text, messages=tuple(ids)) for role, text, ids in asked["turns"])
+        wishes: Mapping[str, Any] = context.state.get("wishes", {})
         newest = replace(newest, images=await load_pictures(self._store, asked.get("pictures", ())))
         return RunRequest(
             system=asked["system"],
@@ -236,7 +237,8 @@ class _Nodes:
             turns=behind((*earlier, newest), made),
             model=None,
             agent_name=asked["agent"]["name"],
-            max_tokens=asked["reply"],
+            max_tokens=min(asked["reply"], wishes.get("max_tokens", asked["reply"])),
+            sampling=wishes.get("sampling", {}),
             max_bytes=self._reply_bytes,
             tools=() if off and not made else _with_used(specs, made),
             tools_off=off,

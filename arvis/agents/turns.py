@@ -82,6 +82,8 @@ def begin_turn(
         message = _as_answer(tx, message, asked)
     else:
         state = new_turn_state(agent.id, message.address, conversation.id) | standing_as(incoming.sender)
+        if incoming.wishes:
+            state["wishes"] = dict(incoming.wishes)
         way = way_for(tx, agent, message.content, message.address, files=bool(attachments))
         priority = priority_of(agent, principal.role)
         message = _queue_turn(tx, message, agent, way, state, priority=priority, now=now, run_at=run_at)

@@ -64,6 +64,7 @@ class Web(Section):
     session_idle: Annotated[Milliseconds, AfterValidator(at_least("30m"))] = 43_200_000
     session_life: Annotated[Milliseconds, AfterValidator(at_least("12h"))] = 2_592_000_000
     allowed_hosts: TextList = ()
+    allowed_origins: tuple[Url, ...] = ()
     public_url: Url | None = None
 
 

@@ -17,6 +17,7 @@ WORDS: Mapping[str, str] = {
     "web.port": "0 takes a free one",
     "web.api_keys": "env:NAME (an owner's key), or {key: env:NAME, role: owner|operator|viewer|chat, agents: []}",
     "web.allowed_hosts": "names under which browsers may reach the dashboard, besides the host above",
+    "web.allowed_origins": "pages of other sites that may call /v1 with a key, such as https://chat.example.org",
     "web.public_url": "the address that people outside see, such as https://arvis.example.org",
     "web.password": (
         "of the user `owner` of the dashboard until one is set there: env:NAME or file:PATH; null: log in by a link"

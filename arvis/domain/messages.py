@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from arvis.domain.taint import CLEAN, Taint
 
@@ -149,7 +150,8 @@ class IncomingMessage:
     id of the message, `sent_at` (ms) when it was written there; `album` ties several events to one message; `position`
     says how far the bot has read once this is committed. `forwarded`: the sender only passes on what others said; `taint`
     says what else than the sender's own words the content holds. `in_reply_to` is the platform's id of the message that this
-    one directly replies to."""
+    one directly replies to; `wishes` (`max_tokens`, and under `sampling` what tunes a model, by
+    OpenAI's names) go along to the model."""
 
     address: Address
     event_id: str
@@ -169,6 +171,7 @@ class IncomingMessage:
     forwarded: bool = False
     taint: Taint = CLEAN
     in_reply_to: str | None = None
+    wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Role(StrEnum):

@@ -57,7 +57,8 @@ class RunRequest:
     `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
     a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
     vendor may have in its cache, and must not be asked for. `begin_within`: seconds until the first byte of a streamed
-    answer (None: no other bound than the provider's own)."""
+    answer (None: no other bound than the provider's own). `sampling` tunes the model, by OpenAI's names; a vendor that has no
+    such parameter goes without."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -71,6 +72,7 @@ class RunRequest:
     changing: str = ""
     now: str = ""
     begin_within: float | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

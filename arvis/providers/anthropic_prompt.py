@@ -30,6 +30,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
+#: What this vendor knows of OpenAI's parameters, by the same names.
+_TUNED = ("temperature", "top_p")
+
+
 def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, Any]:
     """Thoughts go back to their `origin` only, for no other server accepts their signatures."""
     document: dict[str, Any] = {
@@ -37,6 +41,7 @@ def document_of(request: RunRequest, model: str, origin: str = "") -> dict[str, 
         "messages": _messages(request.turns, request.now, origin),
         "model": model,
     }
+    document |= {name: request.sampling[name] for name in _TUNED if name in request.sampling}
     if system := list(_system(request)):
         document["system"] = system
     if request.tools:

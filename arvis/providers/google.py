@@ -63,10 +63,24 @@ def _url(request: RunRequest, account: Account, *, stream: bool) -> str:
     return f"{base}/models/{quote(request.model or account.model, safe='')}:{method}"
 
 
+#: OpenAI's parameters by this vendor's names.
+_TUNED = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "seed": "seed",
+    "frequency_penalty": "frequencyPenalty",
+    "presence_penalty": "presencePenalty",
+}
+
+
+def _tuned(request: RunRequest) -> dict[str, Any]:
+    return {_TUNED[name]: value for name, value in request.sampling.items() if name in _TUNED}
+
+
 def _document(request: RunRequest) -> dict[str, Any]:
     document: dict[str, Any] = {
         "contents": contents_of(turns_of(request)),
-        "generationConfig": {"maxOutputTokens": request.max_tokens},
+        "generationConfig": {"maxOutputTokens": request.max_tokens, **_tuned(request)},
     }
     if system := system_of(request):
         document["systemInstruction"] = {"parts": [{"text": system}]}

@@ -112,6 +112,10 @@ def _base(account: Account) -> str:
     return base if "://" in base else f"http://{base}"
 
 
+#: What its models know of OpenAI's parameters, by the same names.
+_TUNED = frozenset({"temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"})
+
+
 def _document(request: RunRequest, model: str, context: int, *, stream: bool) -> dict[str, Any]:
     turns = turns_of(request)
     messages = [message for turn in turns for message in messages_of(turn, turns)]
@@ -121,7 +125,11 @@ def _document(request: RunRequest, model: str, context: int, *, stream: bool) ->
         "model": model,
         "messages": messages,
         "stream": stream,
-        "options": {"num_ctx": context, "num_predict": request.max_tokens},
+        "options": {
+            "num_ctx": context,
+            "num_predict": request.max_tokens,
+            **{name: value for name, value in request.sampling.items() if name in _TUNED},
+        },
     }
     # Its wire format has no word for tools that may not be asked for.
     if request.tools and not request.tools_off:

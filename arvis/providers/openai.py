@@ -125,6 +125,7 @@ def _document(request: RunRequest, account: Account, accepted: Accepted, *, stre
         messages.insert(0, {"role": "system", "content": system})
     document: dict[str, Any] = {"model": request.model or account.model, "messages": messages}
     document[accepted.limit] = request.max_tokens
+    document |= request.sampling
     if request.tools:
         tools = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

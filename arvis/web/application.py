@@ -17,8 +17,9 @@ from arvis.domain.errors import Unprocessable
 from arvis.ports.bus import Bus
 from arvis.web.assets import Page
 from arvis.web.bodies import SMALL, BodyLimit
+from arvis.web.completions_front import refusal_at
 from arvis.web.endpoints import Call, Endpoint
-from arvis.web.errors import STOPPING, Failure, answer_http_exception, attempt
+from arvis.web.errors import STOPPING, Failure, attempt, failure_of_http
 from arvis.web.gate import Gate
 from arvis.web.idempotency import Idempotency
 from arvis.web.identity import NOBODY, PUBLIC
@@ -101,7 +102,7 @@ def build_application(
     async def refuse(connection: HTTPConnection, error: Exception) -> Response:
         if isinstance(connection, Request) and _is_lost_browser(connection, error):
             return await page.missing(connection)
-        return await answer_http_exception(connection, error)
+        return await _answer_http_exception(connection, error)
 
     router = Starlette(routes=routes, exception_handlers={HTTPException: refuse})
     # An address with a slash too many is another one. To send it elsewhere would name `http://`, also behind TLS.
@@ -121,6 +122,14 @@ def _is_lost_browser(request: Request, error: Exception) -> bool:
     missing = isinstance(error, HTTPException) and error.status_code == HTTPStatus.NOT_FOUND
     opened = request.method == "GET" and "text/html" in request.headers.get("accept", "")
     return missing and opened and request.url.path.split("/")[1] not in _FOR_PROGRAMS
+
+
+async def _answer_http_exception(connection: HTTPConnection, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    response = refusal_at(connection.url.path, failure_of_http(error))
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _refuse_unknown_query(endpoint: Endpoint, request: Request) -> None:

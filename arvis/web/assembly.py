@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 
 from starlette.types import ASGIApp
@@ -28,9 +27,9 @@ from arvis.web.doctor import DoctorRoutes
 from arvis.web.drafts import Intake
 from arvis.web.endpoints import Endpoint
 from arvis.web.executions import ExecutionRoutes
+from arvis.web.fences import guards_of
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter
-from arvis.web.guards import AnswerHeaders, Guard, known_hosts, origin_of
 from arvis.web.hook_calls import HookCalls
 from arvis.web.hooks import HookRoutes
 from arvis.web.idempotency import Idempotency
@@ -139,6 +138,7 @@ class Assembly:
         rooms = Rooms(
             intake=self.intake,
             store=around.store,
+            operations=around.operations,
             insights=around.insights,
             gate=self._gate,
             board=self.board,
@@ -378,18 +378,13 @@ class Assembly:
         )
 
     def _application(self) -> ASGIApp:
-        config, page = self._around.config, Page(self._around.page_folder)
-        guard = functools.partial(
-            Guard,
-            hosts=known_hosts(config.host, config.allowed_hosts, config.public_url),
-            public_origin=None if config.public_url is None else origin_of(config.public_url),
-            cookie=self._around.cookie,
-            opens=page.opens,
-        )
+        around, page = self._around, Page(self._around.page_folder)
         return build_application(
             counter=self._counter(),
             endpoints=self.endpoints,
             page=page,
             socket=self._socket(),
-            guards=[functools.partial(AnswerHeaders, clock=self._around.clock), guard],
+            guards=guards_of(
+                around.config, cookie=around.cookie, opens=page.opens, clock=around.clock, new_token=around.new_token
+            ),
         )

@@ -160,6 +160,10 @@ class Fields:
         """`Unprocessable` for the first field that the shape does not describe: most often a slip of the pen."""
         _refuse_others(self._values, shape, "")
 
+    @property
+    def names(self) -> list[str]:
+        return list(self._values)
+
     def has(self, name: str) -> bool:
         """Whether it is there, were it as `null`."""
         return name in self._values

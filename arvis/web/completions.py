@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -21,6 +22,7 @@ from arvis.domain.messages import Address, PrincipalRole
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
+from arvis.ports.operations import Operations
 from arvis.ports.store import Store, Transaction
 from arvis.routing import reaches
 from arvis.web.bodies import BodyLimit, Fields, read_json
@@ -32,13 +34,13 @@ from arvis.web.completions_talk import Placed, place, wanted_of
 from arvis.web.completions_waiting import Answering, Ticket
 from arvis.web.drafts import Draft, Intake, Sent
 from arvis.web.endpoints import Call, Endpoint, ErrorForm, answer
-from arvis.web.errors import Failure
+from arvis.web.errors import Failure, attempt
 from arvis.web.gate import Gate
 from arvis.web.identity import AGENT_CHANNEL, PLATFORM, SEND, Identity
 from arvis.web.patience import Patience
 from arvis.web.schemas import LABEL
 from arvis.web.seats import Seats
-from arvis.web.statuses import StatusBoard
+from arvis.web.statuses import RESTING, StatusBoard
 
 #: Requests that may wait at once, of all and of one key.
 _MOST = 256
@@ -58,6 +60,7 @@ class Rooms:
 
     intake: Intake
     store: Store
+    operations: Operations
     insights: Insights
     gate: Gate
     board: StatusBoard
@@ -138,17 +141,27 @@ class CompletionRoutes:
                 held.enter_context(heard.listening(self._around.bus))
             sent = await self._send(call, asked, placed, address)
             watch = held.enter_context(self._around.board.watch(sent.message_id, call.identity))
-            ticket = Ticket(placed.request.id, sent.message_id)
+            ticket = Ticket(placed.request.id, sent.message_id, asked.parameters.stops)
             headers = {MESSAGE_HEADER: sent.message_id}
             if asked.stream:
                 heard.attend(sent.message_id, watch)
                 created = self._around.clock.now() // 1000
                 chunks = Chunks(message_id=sent.message_id, created=created, model=asked.model, usage=asked.usage)
                 events = self._answering.events(ticket, chunks, watch, heard)
-                return EventStream(events, held=held.pop_all(), headers=headers)
+                stop = partial(self._stop, ticket)
+                return EventStream(events, held=held.pop_all(), headers=headers, left=stop)
             left = call.request.is_disconnected
             found = await self._answering.whole(ticket, asked.model, watch, left)
         return refusal(found, sent.message_id) if isinstance(found, Failure) else answer(found, headers=headers)
+
+    async def _stop(self, ticket: Ticket) -> None:
+        """Whoever closes a stream has stopped the answer, as with OpenAI; unless another request waits for the same one."""
+        if self._around.board.watched(ticket.message_id):
+            return
+        timeline = await self._around.insights.message(ticket.message_id)
+        if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
+            await attempt(self._around.operations.cancel_execution(timeline.message.execution_id))
+            await attempt(self._around.store.write(_drop, ticket.request_id))
 
     async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:
         """What is refused leaves no trace: the next request goes on as if it had never been asked."""
@@ -170,7 +183,7 @@ class CompletionRoutes:
             "attachments": list(asked.question.files),
         }
         draft = await self._around.intake.draft(Fields(fields))
-        return replace(draft, taint=taint_of_told(telling, owner=owner))
+        return replace(draft, taint=taint_of_told(telling, owner=owner), wishes=asked.parameters.wishes)
 
     async def _agents(self, identity: Identity) -> Sequence[Agent]:
         sender = self._around.gate.sender(identity)

@@ -19,7 +19,7 @@ _NO_RETRY = {"x-should-retry": "false"}
 
 
 def _open(schema: Schema) -> Schema:
-    """Clients send more, which is not looked at."""
+    """Clients send more; what of it is heeded and what is refused says `completions_parameters`."""
     return {**schema, "additionalProperties": True}
 
 

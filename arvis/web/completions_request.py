@@ -1,7 +1,6 @@
 """Reads a chat completion's request: which agent, which conversation, what is asked, and what was said before.
 
-What would change the meaning of an answer and cannot be had here is refused by name; what only tunes a model
-(`temperature`, `max_tokens` …) is the agent's own affair and is not looked at.
+Every parameter is heeded or refused by its name (`completions_parameters`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import Any
 
 from arvis.web.bodies import Fields, unusable
 from arvis.web.completions_history import BEFORE, NOW, SYSTEM_ROLES, Said, told
+from arvis.web.completions_parameters import Parameters, parameters_of
 
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac"}
@@ -33,6 +33,7 @@ class Asked:
     before: tuple[Said, ...]
     stream: bool
     usage: bool
+    parameters: Parameters
 
     @property
     def system(self) -> tuple[Said, ...]:
@@ -58,12 +59,15 @@ def asked_of(fields: Fields) -> Asked:
     model = fields.label("model")
     if model is None:
         raise unusable("model", "is missing: name the slug of an agent")
-    _refuse_what_is_not_spoken(fields)
+    parameters = parameters_of(fields, fields.names)
     said = [_said(message, index) for index, message in enumerate(fields.objects("messages"))]
     if not said:
         raise unusable("messages", "must hold at least one message")
     if said[-1].role != _USER:
-        raise unusable("messages", "must end with a message of the role `user`, which is what is asked")
+        raise unusable(
+            "messages",
+            "must end with a message of the role `user`, which is what is asked; an answer cannot be begun for the agent, and results of tools cannot be brought to it",
+        )
     options = Fields(fields.mapping("stream_options") or {})
     return Asked(
         model=model,
@@ -72,22 +76,8 @@ def asked_of(fields: Fields) -> Asked:
         before=tuple(said[:-1]),
         stream=_flag(fields, "stream"),
         usage=_flag(options, "include_usage"),
+        parameters=parameters,
     )
-
-
-def _refuse_what_is_not_spoken(fields: Fields) -> None:
-    for name in ("tools", "functions"):
-        if fields.raw(name):
-            raise unusable(name, "cannot be used here: an agent has its own tools")
-    if fields.raw("n") not in {None, 1}:
-        raise unusable("n", "must be 1: an agent gives one answer")
-    if fields.raw("logprobs"):
-        raise unusable("logprobs", "cannot be had here")
-    form = fields.mapping("response_format") or {}
-    if form.get("type", "text") != "text":
-        raise unusable("response_format", "must be `text`: an agent answers in its own words")
-    if fields.raw("modalities") not in (None, ["text"]):
-        raise unusable("modalities", "must be `text`")
 
 
 def _said(message: Fields, index: int) -> Said:

@@ -75,7 +75,7 @@ def wanted_of(asked: Asked, request: Request, *, user_id: str, agent: str) -> Wa
         base=f"{own}/{name}" if name else own,
         remembers=asked.conversation is not None,
         named=name is not None,
-        request=_hash([talk, system]),
+        request=_hash([talk, system, asked.parameters.wishes, asked.parameters.stops]),
         talk=talk,
         system=system,
         told=bool(asked.talk),

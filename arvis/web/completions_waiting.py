@@ -5,17 +5,20 @@ The message itself needs nobody here: it is in the queue, and is answered whoeve
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import PERSONAL_WAITS, Wait, WaitKind
+from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import MessageStatus
 from arvis.domain.reasons import in_words
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
 from arvis.web.completions_forms import completion, error_of, usage_of
+from arvis.web.completions_parameters import certain, cut
 from arvis.web.completions_stream import KEEP_ALIVE, Chunks, Continuing, Overheard, event
 from arvis.web.completions_talk import answer_mark
 from arvis.web.errors import Failure, attempt
@@ -35,10 +38,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """The request's row, and the message that it became."""
+    """The request's row, and the message that it became; the answer ends before the first of `stops`."""
 
     request_id: str
     message_id: str
+    stops: Sequence[str] = ()
 
 
 class Answering:
@@ -54,8 +58,9 @@ class Answering:
         """The completion, as soon as the message rests. `left` says whether the client is gone: who asks the same again waits for
         the same answer."""
         message_id = ticket.message_id
-        end = self._clock.monotonic() + self._patience.completion
-        while not await self._rests(message_id):
+        begun = self._clock.monotonic()
+        end = begun + self._patience.completion
+        while not (found := await self._look(ticket, begun)):
             remaining = end - self._clock.monotonic()
             if watch.closed:
                 return watch.failure
@@ -63,7 +68,7 @@ class Answering:
                 await self._store.write(_left, ticket.request_id, self._clock.now())
                 return _too_late(message_id)
             await watch.changed(min(remaining, self._patience.look))
-        ended = await self._end(ticket)
+        ended = found if isinstance(found, Failure) else await self._end(ticket)
         if isinstance(ended, Failure):
             return ended
         await self._store.write(_answered, ticket.request_id, answer_mark(ended.text))
@@ -71,24 +76,25 @@ class Answering:
 
     async def events(self, ticket: Ticket, chunks: Chunks, watch: Watch, heard: Overheard) -> AsyncIterator[str]:
         """The whole stream, whatever happens: what goes wrong is its last event."""
-        told, message_id = Continuing(), ticket.message_id
+        told = Continuing()
         yield chunks.begin()
         looked, spoke = None, self._clock.monotonic()
+        begun = spoke
         while True:
             now = self._clock.monotonic()
             if looked is None or heard.take_look() or now - looked >= self._patience.look:
                 looked = now
-                rests = await attempt(self._rests(message_id))
-                if isinstance(rests, Failure):
-                    yield event(error_of(rests))
+                found = await attempt(self._look(ticket, None if told.whole else begun))
+                if isinstance(found, Failure):
+                    yield event(error_of(found))
                     return
-                if rests:
+                if found:
                     break
             if watch.closed:
                 yield event(error_of(watch.failure))
                 return
             await watch.changed(min(self._patience.look, self._patience.keepalive))
-            if piece := told.more(heard.text):
+            if piece := told.more(certain(heard.text, ticket.stops)):
                 spoke = self._clock.monotonic()
                 yield chunks.piece(piece)
             elif self._clock.monotonic() - spoke >= self._patience.keepalive:
@@ -104,6 +110,32 @@ class Answering:
         await attempt(self._store.write(_answered, ticket.request_id, answer_mark(told.whole)))
         yield chunks.end(usage_of(ended.timeline))
 
+    async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
+        """Whether the message rests; or why there is no answer soon, where the wait has `begun` and nothing was sent yet."""
+        if await self._rests(ticket.message_id):
+            return True
+        put_off = None if begun is None else await self._put_off(ticket.message_id, begun)
+        if put_off is not None:
+            await self._store.write(_left, ticket.request_id, self._clock.now())
+        return put_off or False
+
+    async def _put_off(self, message_id: str, begun: float) -> Failure | None:
+        """Why there is no answer soon: no model answers, and the message is tried again later."""
+        if self._clock.monotonic() - begun < self._patience.put_off:
+            return None
+        timeline = await self._insights.message(message_id)
+        job = None if timeline is None else timeline.job
+        if job is None or job.status is JobStatus.RUNNING or job.run_at <= self._clock.now() or not job.started_at:
+            return None
+        seconds = math.ceil((job.run_at - self._clock.now()) / 1000)
+        return Failure(
+            503,
+            "put_off",
+            f"No model answers at the moment. The message {message_id} is tried again by itself in {seconds} seconds.",
+            f"Send the same request again later, or read GET /api/messages/{message_id}/wait.",
+            seconds,
+        )
+
     async def _rests(self, message_id: str) -> bool:
         found = await self._insights.status(message_id)
         return found is None or found[0] in RESTING
@@ -115,7 +147,7 @@ class Answering:
             raise NotFound("The message is gone.", fix="Send it again.")
         match timeline.status:
             case MessageStatus.ANSWERED:
-                return Ended((timeline.reply or "").strip(), timeline)
+                return Ended(cut((timeline.reply or "").strip(), ticket.stops)[0].strip(), timeline)
             case MessageStatus.WAITING:
                 return Ended(await self._question(timeline), timeline)
         await self._store.write(_dropped, ticket.request_id)

@@ -10,8 +10,9 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from arvis.agents.saying import STOP, WAIT
 from arvis.config.sections import Limits
@@ -30,13 +31,15 @@ _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
 @dataclass(frozen=True, slots=True)
 class Draft:
     """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
-    the content holds, `reply_to` is the id of the message that it replies to."""
+    the content holds, `reply_to` is the id of the message that it replies to, `wishes` how the model
+    is to be asked (`IncomingMessage`)."""
 
     content: str
     event_id: str
     uploads: tuple[Upload, ...] = ()
     taint: Taint = CLEAN
     reply_to: str | None = None
+    wishes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Intake:
             is_direct=True,
             taint=draft.taint,
             in_reply_to=draft.reply_to,
+            wishes=draft.wishes,
         )
         received = await self._inbox.receive(message)
         if received.status is MessageStatus.DROPPED:

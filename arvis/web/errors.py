@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
-from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.errors import (
@@ -101,15 +100,10 @@ async def attempt(work: Awaitable[T]) -> T | Failure:
         return INTERNAL
 
 
-async def answer_http_exception(_: HTTPConnection, error: Exception) -> Response:
-    """The router's own refusals (no such path, wrong method) in the common form."""
-    if not isinstance(error, HTTPException):
-        raise error
+def failure_of_http(error: HTTPException) -> Failure:
+    """The router's own refusals: no such path, wrong method."""
     known = {404: "not_found", 405: "method_not_allowed"}
-    failure = Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
-    response = failure.to_response()
-    response.headers.update(error.headers or {})
-    return response
+    return Failure(error.status_code, known.get(error.status_code, "bad_request"), f"{error.detail}.", _WHERE)
 
 
 _WHERE = "GET /openapi.json lists every path and its methods."

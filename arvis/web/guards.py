@@ -16,6 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from arvis.ports.clock import Clock
+from arvis.web.completions_front import admitted_origin, refusal_at
 from arvis.web.errors import Failure
 
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.ASCII)
@@ -83,7 +84,8 @@ def _name_of(entry: str) -> str:
 
 class Guard:
     """Refuses requests for strange hosts and from strange sites. `cookie` is the session's cookie; `public_origin`
-    is the origin of `web.public_url`; what `opens` says yes to may be opened by a link on any site."""
+    is the origin of `web.public_url`; what `opens` says yes to may be opened by a link on any site; pages of the
+    `origins` may call `/v1` with a key."""
 
     def __init__(
         self,
@@ -93,6 +95,7 @@ class Guard:
         public_origin: str | None,
         cookie: str,
         opens: Callable[[str], bool],
+        origins: frozenset[str] = frozenset(),
     ) -> None:
         self._app = app
         self._hosts = hosts
@@ -101,13 +104,14 @@ class Guard:
         self._name_over_tls = _name_of(parts.netloc) if parts.scheme == "https" else None
         self._cookie = cookie
         self._opens = opens
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         failure = self._refusal(scope)
         if failure is None:
             await self._app(scope, receive, send)
         else:
-            await failure.to_response()(scope, receive, send)
+            await refusal_at(scope["path"], failure)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Failure | None:
         headers = Headers(scope=scope)
@@ -116,6 +120,8 @@ class Guard:
             return _WRONG_HOST
         method = "CONNECT" if scope["type"] == "websocket" else scope["method"]
         if method in _SAFE_METHODS and self._opens(scope["path"]):
+            return None
+        if scope["type"] == "http" and admitted_origin(scope, self._origins) is not None:
             return None
         if headers.get("sec-fetch-site", "").lower() in _FOREIGN_SITES:
             return _WRONG_ORIGIN

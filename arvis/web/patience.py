@@ -12,7 +12,8 @@ class Patience:
     waits for, because events of other processes do not reach this bus; `closing`: for a closing socket to take the
     rest, and for running requests when the server stops; `idle`: for a connection to bring a whole request, and to take
     some more of an answer; `completion`: for the answer to a chat completion that is not streamed; `keepalive`: between
-    two signs of life of a stream that has nothing to say."""
+    two signs of life of a stream that has nothing to say; `put_off`: for a chat completion whose message is to be tried again later,
+    because no model answers now."""
 
     greeting: float = 10.0
     sending: float = 10.0
@@ -22,3 +23,4 @@ class Patience:
     idle: int = 15
     completion: float = 600.0
     keepalive: float = 15.0
+    put_off: float = 30.0

@@ -97,6 +97,9 @@ class StatusBoard:
             if not watches:
                 self._watches.pop(message_id, None)
 
+    def watched(self, message_id: str) -> bool:
+        return message_id in self._watches
+
     def _wake_all(self, *, close: bool = False) -> None:
         for watches in self._watches.values():
             for watch in watches:

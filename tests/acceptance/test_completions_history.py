@@ -74,3 +74,9 @@ async def test_a_message_of_the_history_cannot_pose_as_another_one(place: Place)
     assert lines.count("[What is asked now]") == 1
     assert "> Make an agent." in lines
     assert "> > I will." in lines
+
+
+async def test_what_tunes_the_model_reaches_it(place: Place) -> None:
+    await completed(place, said("user", "Hi"), reply="Hello.", max_tokens=50, temperature=0.2, seed=7)
+    document = place.model.requests[-1].document
+    assert (document["max_tokens"], document["temperature"], document["seed"]) == (50, 0.2, 7)

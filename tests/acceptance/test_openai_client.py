@@ -133,8 +133,8 @@ def test_a_failure_says_why_and_is_not_tried_again(client: openai.OpenAI) -> Non
     assert caught.value.response.headers["x-should-retry"] == "false"
 
 
-def test_a_client_that_leaves_is_answered_all_the_same(client: openai.OpenAI, daemon: Daemon) -> None:
-    question = "demo: say It begins\ndemo: sleep 1\ndemo: say and it ends"
+def test_who_closes_a_stream_stops_the_answer(client: openai.OpenAI, daemon: Daemon) -> None:
+    question = "demo: say It begins\ndemo: sleep 20\ndemo: say and it ends"
     raw = client.chat.completions.with_raw_response.create(
         model="helper", user="hasty", messages=[user(question)], stream=True
     )
@@ -142,7 +142,22 @@ def test_a_client_that_leaves_is_answered_all_the_same(client: openai.OpenAI, da
         while not (next(stream).choices[0].delta.content or "").startswith("It"):
             pass
     found = timeline(daemon, raw.headers["x-arvis-message-id"])
-    assert (found["status"], found["reply"]) == ("answered", "It begins\nand it ends")
+    assert found["status"] == "cancelled"
+
+
+def test_the_libraries_request_id_is_ours(client: openai.OpenAI) -> None:
+    answer = client.chat.completions.create(model="helper", messages=[user("demo: say Hi")])
+    assert (answer._request_id or "").startswith("req_")
+    with pytest.raises(openai.NotFoundError) as unknown:
+        client.embeddings.create(model="helper", input="x")
+    assert unknown.value.code == "not_found"
+    with pytest.raises(openai.BadRequestError, match="an agent has its own") as refused:
+        client.chat.completions.create(
+            model="helper",
+            messages=[user("Hi")],
+            tools=[{"type": "function", "function": {"name": "x", "parameters": {}}}],
+        )
+    assert refused.value.param == "tools"
 
 
 def test_a_stream_with_a_tool_ends_with_the_reply(client: openai.OpenAI, daemon: Daemon) -> None:

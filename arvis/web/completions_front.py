@@ -1,0 +1,78 @@
+"""What `/v1` has besides its routes: errors of OpenAI's form also where no route was reached, a request id on every answer, and
+pages of other sites that may call it (CORS) where the configuration names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from arvis.web.completions_forms import MESSAGE_HEADER, refusal
+from arvis.web.errors import Failure
+
+REQUEST_ID = "x-request-id"
+_ROOT = "/v1"
+_METHODS = "GET, POST"
+_LONGEST_HEADERS = 2_000
+#: How long (seconds) a browser may remember the answer.
+_PREFLIGHT_LIFE = "600"
+
+
+def is_ours(path: str) -> bool:
+    return path == _ROOT or path.startswith(f"{_ROOT}/")
+
+
+def refusal_at(path: str, failure: Failure) -> Response:
+    """The error in the form that clients of this path read."""
+    return refusal(failure) if is_ours(path) else failure.to_response()
+
+
+def admitted_origin(scope: Scope, origins: frozenset[str]) -> str | None:
+    """The site that a request of a browser to `/v1` comes from, where it may. Only a key counts there: a cookie without one is
+    refused as everywhere."""
+    headers = Headers(scope=scope)
+    found = headers.getlist("origin")
+    if not is_ours(scope["path"]) or len(found) != 1 or found[0] not in origins:
+        return None
+    return found[0] if "authorization" in headers or scope["method"] == "OPTIONS" else None
+
+
+class CompletionsFront:
+    """Around everything that refuses requests. `origins` are those of `web.allowed_origins`."""
+
+    def __init__(self, app: ASGIApp, *, origins: frozenset[str], new_token: Callable[[], str]) -> None:
+        self._app = app
+        self._origins = origins
+        self._new_token = new_token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not is_ours(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        origin = admitted_origin(scope, self._origins)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = f"req_{self._new_token()}"
+                if origin is not None:
+                    headers["access-control-allow-origin"] = origin
+                    headers["access-control-expose-headers"] = f"{REQUEST_ID}, {MESSAGE_HEADER}, retry-after"
+                if self._origins:
+                    headers.add_vary_header("origin")
+            await send(message)
+
+        asked = Headers(scope=scope)
+        if origin is not None and scope["method"] == "OPTIONS" and "access-control-request-method" in asked:
+            await _preflight(asked)(scope, receive, send_with_headers)
+        else:
+            await self._app(scope, receive, send_with_headers)
+
+
+def _preflight(asked: Headers) -> Response:
+    wanted = asked.get("access-control-request-headers", "")[:_LONGEST_HEADERS]
+    headers = {"access-control-allow-methods": _METHODS, "access-control-max-age": _PREFLIGHT_LIFE}
+    return Response(None, 204, {**headers, **({"access-control-allow-headers": wanted} if wanted else {})})
