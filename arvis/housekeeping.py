@@ -32,6 +32,8 @@ REST_SECONDS = 0.05
 SLICE = 500
 #: How long platforms may bring an event again, and how long what was read along is read (in ms).
 KNOWN_EVENTS_MS = 7 * 86_400_000
+#: Longer than any window in which people are counted.
+KNOWN_ALLOWANCES_MS = 2 * 86_400_000
 #: Summaries of a slice: each may stand for a few hundred messages.
 ARCHIVES = 5
 
@@ -92,6 +94,7 @@ def prune(tx: Transaction, holding: Holding, jobs_before: int, history_before: i
     holding.check(tx)
     # A day too many is kept where midnight is elsewhere.
     first, day = first_id_at(history_before), day_of(history_before, "UTC")
+    tx.allowances.prune(now - KNOWN_ALLOWANCES_MS)
     tx.workflow_runs.prune(history_before, SLICE // 5)
     gone = (
         tx.jobs.prune(jobs_before, SLICE),

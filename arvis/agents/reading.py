@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from arvis.agents import notices
+from arvis.agents import allowances, notices
+from arvis.agents.allowances import Allowed, UsedUp
 from arvis.agents.standing import BY_DAEMON, load_asked
 from arvis.conversations import estimate_tokens
 from arvis.domain.errors import ToolError, Unavailable
@@ -46,6 +47,7 @@ class FileRules:
     media: MediaReader
     sessions: Path
     most_bytes: int = 20_971_520
+    allowed: Allowed = field(default_factory=Allowed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,10 @@ class FileNode:
         except FetchError as failed:
             error = failed
         else:
+            used = await self._store.write(_use_bytes, place.message, self._rules.allowed, len(data), context.now())
+            if used is not None:
+                problem = allowances.too_many_bytes(used)
+                return await self._settle(place, file, lost(f"{problem.what} {problem.fix}"), context.now())
             sha256 = await self._store.put_blob(data)
             return await self._keep(place, replace(file, size=len(data), sha256=sha256, state=FileState.STORED))
         if not error.permanent:
@@ -177,6 +183,11 @@ async def _try_again(context: NodeContext, place: _Place, why: str) -> None:
 
 
 # -- scripts -------------------------------------------------------------------------------------------------------------
+
+
+def _use_bytes(tx: Transaction, message: StoredMessage, allowed: Allowed, size: int, now: int) -> UsedUp | None:
+    person = tx.principals.get(message.principal_id or "")
+    return None if person is None else allowances.use_bytes(tx, person, person.role, allowed, now, size=size)
 
 
 def _put(tx: Transaction, place: _Place, file: Attachment) -> None:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Collection
 from functools import partial
 
+from arvis.agents.allowances import Allowed
 from arvis.agents.answers import approvers_of
 from arvis.agents.pairing import new_code
 from arvis.agents.reading import FileRules
@@ -118,7 +119,14 @@ def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -
 
     reader = MediaReader(programs=GuardedPrograms(), transcriber=speech.transcriber, minutes=speech.minutes)
     most = base.config.limits.attachment_bytes
-    return FileRules(fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most)
+    return FileRules(
+        fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most, allowed=allowed_of(base.config)
+    )
+
+
+def allowed_of(config: Config) -> Allowed:
+    limits = config.limits
+    return Allowed(messages_per_minute=limits.messages_per_minute, bytes_per_day=limits.upload_bytes_per_day)
 
 
 def build_inbox(base: Base, tools: Toolbox) -> Door:
@@ -132,6 +140,7 @@ def build_inbox(base: Base, tools: Toolbox) -> Door:
         zone=config.scheduler.timezone,
         answer_within=config.delivery.answer_within,
         approvers=approvers_of(config.approvals.approvers),
+        allowed=allowed_of(config),
         commands=tools.plugins.hints,
     )
     return Door(

@@ -257,9 +257,25 @@ def _cross_checks(config: ConfigFile) -> Iterator[Problem]:
     if not is_loopback(config.web.host) and not config.web.api_keys and config.web.password is None:
         fix = "Set `web.password` or `web.api_keys`, or listen on 127.0.0.1."
         yield Problem(("web", "host"), "is open to other machines, but no password or API key protects it", fix)
+    yield from _weak_secrets(config.web)
     for slug, count in Counter(agent.slug for agent in config.agents).items():
         if count > 1:
             yield Problem(("agents",), f"has {count} agents with the slug {slug}", "Give each agent its own slug.")
+
+
+def _weak_secrets(web: Web) -> Iterator[Problem]:
+    """Where other machines reach the port, what protects it must not be guessable."""
+    if is_loopback(web.host):
+        return
+    for index, entry in enumerate(web.api_keys):
+        key = entry.key.get_secret_value()
+        if key != PLACEHOLDER and is_weak_key(key):
+            fix = f"Make another one: {MAKE_ONE}. Or listen on 127.0.0.1."
+            yield Problem(("web", "api_keys", index), f"can be guessed from other machines: {key_rule()}", fix)
+    password = None if web.password is None else web.password.get_secret_value()
+    if password is not None and password != PLACEHOLDER and is_weak_password(password):
+        fix = "Choose three or four words that belong together only for you. Or listen on 127.0.0.1."
+        yield Problem(("web", "password"), f"can be guessed from other machines: {password_rule()}", fix)
 
 
 def _notify_problems(config: ConfigFile, bots: Sequence[ConnectorEntry]) -> Iterator[Problem]:

@@ -216,7 +216,8 @@ class Speech(Section):
 
 class Limits(Section):
     """Sizes in bytes, rounds of one turn, how far agents may hand tasks on: how deep, how many in one answer, how many below
-    one question; and how many schedules there may be."""
+    one question; how many schedules there may be; and how much each person may send: operators ten times as much, owners as many
+    messages as they like and ten times the bytes (None: no limit)."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
@@ -229,6 +230,8 @@ class Limits(Section):
     crons_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     heartbeats_per_agent: Annotated[Whole, Field(ge=0, le=1000)] = 10
     reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
+    messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = 120
+    upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = 536_870_912
 
 
 class Delivery(Section):

@@ -78,6 +78,8 @@ WORDS: Mapping[str, str] = {
     "limits.crons_per_agent": "crons that one agent may have",
     "limits.heartbeats_per_agent": "heartbeats that one agent may have",
     "limits.reminders_per_person": "that agents make with the tool `schedule`",
+    "limits.messages_per_minute": "of each person; operators ten times as many, owners any number; null: no limit",
+    "limits.upload_bytes_per_day": "files of each person, in bytes; operators and owners ten times as much; null: no limit",
     "delivery.answer_within": "an older message is not answered any more",
     "delivery.late_after": "a reply older than this is late",
     "delivery.late": "mark or drop",

@@ -25,6 +25,7 @@ _REFUSED: Mapping[str, str] = {
     "unknown_agent": "there is no such active agent",
     "not_allowed": "this person may not use this agent",
     "not_paired": "this agent has risky tools and this person is not paired",
+    "too_many_messages": "this person wrote more messages within a minute than limits.messages_per_minute allows",
     "bot_talk": "too many turns in a row were asked for by other bots; a person's word ends that",
     "not_bound": "this agent is not bound to this channel",
     "paused": "the agent of this bot is paused",

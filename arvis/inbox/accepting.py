@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from arvis import commands
-from arvis.agents import reviewing, turns
+from arvis.agents import allowances, reviewing, turns
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.pairing import PAIRABLE, offer_pairing
 from arvis.agents.saying import notice
@@ -38,6 +38,7 @@ from arvis.routing import NOT_ADDRESSED, WEB, Refused, Routed
 _MOST_FILES = 50
 _TOO_OLD = "too_old"
 _BOT_TALK = "bot_talk"
+_TOO_MANY = "too_many_messages"
 #: Of what nobody answers so much is kept, in characters: strangers fill no disk.
 _LONGEST_DROPPED = 2_000
 
@@ -99,6 +100,8 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
         return Taken(_expire(tx, routed, now))
     if not may_begin_turn(tx, message.address, bot=message.sender.bot, now=now):
         return Taken(_drop(tx, message, Refused(_BOT_TALK, routed.role, routed.agent), "", now))
+    if (refused := _bounded(tx, routed, rules, now)) is not None:
+        return Taken(refused)
     files = [*uploads, *_waiting(message.files)]
     if not files and (answered := _review(tx, routed, rules, now)) is not None:
         return Taken(answered)
@@ -108,6 +111,23 @@ def _take_on(tx: Transaction, routed: Routed, uploads: Sequence[Attachment], rul
     if message.album is not None and (joined := join_album(tx, message, files, now)) is not None:
         return Taken(joined)
     return Taken(accept(tx, routed, files, now))
+
+
+def _bounded(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:
+    """Refuse a message of a person who writes too fast. Over our own port the sender hears it at once and may send it again; a
+    chat platform takes nothing back, so there the message is kept as dropped, and the person is told once in each window."""
+    message, agent = routed.message, routed.agent
+    person = tx.principals.find(message.address.platform, message.sender.user_id)
+    used = allowances.use_message(tx, person, routed.role, rules.allowed, now)
+    if used is None:
+        return None
+    if message.address.platform == WEB:
+        raise allowances.too_many_messages(used)
+    dropped = _row(tx, message, Refused(_TOO_MANY, routed.role, agent), now)
+    tx.messages.add(dropped, event_id=message.event_id)
+    if used.tell:
+        notice(tx, like=dropped, text=allowances.notice_of(used), priority=Priority.BACKGROUND, now=now)
+    return Received(dropped.id, MessageStatus.DROPPED, _TOO_MANY)
 
 
 def _review(tx: Transaction, routed: Routed, rules: InboxRules, now: int) -> Received | None:

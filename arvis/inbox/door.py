@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Concatenate, ParamSpec, TypeVar
 
-from arvis.agents import cancelling
+from arvis.agents import allowances, cancelling
+from arvis.agents.allowances import Allowed
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.owners import tell_owner
 from arvis.agents.stopping import stop_turns
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
-from arvis.domain.messages import Address, Attachment, FeedPosition, FileKind, IncomingMessage, MessageStatus, Upload
+from arvis.domain.messages import (
+    Address,
+    Attachment,
+    FeedPosition,
+    FileKind,
+    IncomingMessage,
+    MessageStatus,
+    PrincipalRole,
+    Upload,
+)
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Place
 from arvis.inbox import accepting, changing, clicking
 from arvis.inbox.accepting import Taken
@@ -154,9 +164,13 @@ class Door:
         )
 
     async def _keep_uploads(self, message: IncomingMessage) -> list[Attachment]:
-        """Only for who may ask: strangers fill no disk."""
-        if not message.uploads or isinstance(await self._store.read(self._router.route, message), Refused):
+        """Only for who may ask, and only as much as each may send: nobody fills the disk."""
+        if not message.uploads:
             return []
+        routed = await self._store.read(self._router.route, message)
+        if isinstance(routed, Refused):
+            return []
+        await self._store.write(_use_bytes, message, routed.role, self._rules.allowed, self._clock.now())
         return [await self._keep(file) for file in message.uploads]
 
     async def _keep(self, file: Upload) -> Attachment:
@@ -221,6 +235,17 @@ def _clear(tx: Transaction, place: Address) -> None:
 
 def _put(tx: Transaction, place: Place) -> None:
     tx.places.put(place)
+
+
+def _use_bytes(tx: Transaction, message: IncomingMessage, role: PrincipalRole, allowed: Allowed, now: int) -> None:
+    """Raise `TooMany` when the sender may send no more today. What came before counts once."""
+    if tx.messages.by_event(message.address, message.event_id) is not None:
+        return
+    sender, size = message.sender, sum(len(file.data) for file in message.uploads)
+    person = tx.principals.seen(message.address.platform, sender.user_id, sender.name, role, now)
+    used = allowances.use_bytes(tx, person, role, allowed, now, size=size)
+    if used is not None:
+        raise allowances.too_many_bytes(used)
 
 
 def _nothing(_tx: Transaction) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from arvis.agents.allowances import Allowed
 from arvis.agents.answers import APPROVERS, Approvers
 from arvis.domain.plugins import PluginCommand
 
@@ -20,9 +21,11 @@ def _none(_names: Sequence[str]) -> Sequence[PluginCommand]:
 @dataclass(frozen=True, slots=True)
 class InboxRules:
     """`zone` is the daemon's. A message that was written more than `answer_within` ms ago is not answered any more.
-    `approvers` may allow what a tool wants to do. `commands` gives those of the plugins of these names, for `/help`."""
+    `approvers` may allow what a tool wants to do. `commands` gives those of the plugins of these names, for `/help`. `allowed` is what
+    each person may send."""
 
     zone: str = "UTC"
     answer_within: int = 3_600_000
     approvers: Approvers = tuple(APPROVERS["owners"])
+    allowed: Allowed = field(default_factory=Allowed)
     commands: Callable[[Sequence[str]], Sequence[PluginCommand]] = _none

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from arvis.ports.allowances import Allowances
 from arvis.ports.changes import Audit, Delegations, Versions
 from arvis.ports.compactions import Calibrations, Compactions
 from arvis.ports.completions import CompletionRequests
@@ -150,6 +151,8 @@ class Transaction(Protocol):
     def idempotency(self) -> IdempotencyKeys: ...
     @property
     def workflows(self) -> Workflows: ...
+    @property
+    def allowances(self) -> Allowances: ...
     @property
     def completions(self) -> CompletionRequests: ...
     @property

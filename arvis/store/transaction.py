@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arvis.store.accounts import SqlAccounts, SqlRests
 from arvis.store.agents import SqlAgents
+from arvis.store.allowances import SqlAllowances
 from arvis.store.attachments import SqlFiles
 from arvis.store.audit import SqlAudit, SqlDelegations
 from arvis.store.bots import SqlBots
@@ -88,6 +89,10 @@ class SqlTransaction:
         self.idempotency = SqlIdempotencyKeys(session)
         self.workflows = SqlWorkflows(session)
         self.workflow_runs = SqlWorkflowRuns(session)
+
+    @property
+    def allowances(self) -> SqlAllowances:
+        return SqlAllowances(self._session)
 
     @property
     def completions(self) -> SqlCompletionRequests:

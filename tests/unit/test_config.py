@@ -259,7 +259,25 @@ def test_a_complaint_never_quotes_a_secret() -> None:
 def test_a_host_open_to_others_needs_a_password_or_a_key(host: str) -> None:
     assert "`web.host`" in refusal(f"web: {{host: '{host}'}}")
     assert read(f"web: {{host: '{host}', password: long enough}}").web.host == host
-    assert read(f"web: {{host: '{host}', api_keys: [long-enough]}}").web.host == host
+    assert read(f"web: {{host: '{host}', api_keys: [long-and-different-0123456789]}}").web.host == host
+
+
+@pytest.mark.parametrize(
+    ("secret", "named"),
+    [
+        ("password: a", "`web.password`"),
+        ("password: aaaaaaaaaaaaaaaaaaaa", "`web.password`"),
+        ("api_keys: [abc]", "`web.api_keys[0]`"),
+        ("api_keys: [long-and-different-0123456789, 11111111111111111111111111]", "`web.api_keys[1]`"),
+        ("password: long enough, api_keys: [abc]", "`web.api_keys[0]`"),
+    ],
+)
+def test_what_protects_an_open_port_must_not_be_guessable(secret: str, named: str) -> None:
+    text = refusal(f"web: {{host: 0.0.0.0, {secret}}}")
+    assert named in text
+    assert "can be guessed" in text
+    assert "127.0.0.1" in text
+    assert read(f"web: {{host: 127.0.0.1, {secret}}}").web.host == "127.0.0.1"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])

@@ -10,12 +10,9 @@ from urllib.parse import urlsplit
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, ok, warn
 from arvis.cli.checks.scene import PLACEHOLDER, Scene
 from arvis.config import Config, is_loopback
+from arvis.config.strength import MAKE_ONE, is_weak_key
 
 _OTHERS = 0o077
-
-#: Of a key that nobody guesses: characters, and how many different ones.
-_LONG_KEY = 24
-_VARIED_KEY = 10
 
 
 def check_folder_mode(scene: Scene) -> Verdict | None:
@@ -62,8 +59,8 @@ def check_api_keys(scene: Scene) -> Verdict | None:
     keys = [key for key in keys if key != PLACEHOLDER]
     if not keys:
         return None
-    fix = "Make new ones: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
-    weak = sum(len(key) < _LONG_KEY or len(set(key)) < _VARIED_KEY for key in keys)
+    fix = f"Make new ones: {MAKE_ONE}"
+    weak = sum(is_weak_key(key) for key in keys)
     if weak:
         why = f"{weak} of {len(keys)} in web.api_keys are short or made of few different characters."
         open_to_others = not is_loopback(scene.config.web.host) or scene.config.web.public_url is not None

@@ -1,0 +1,106 @@
+"""How much one person may send: messages a minute, bytes of files a day. Scripts.
+
+Owners have no bound on messages and ten times the bytes, operators ten times both. The counts are rows: they outlive a restart and
+count in all processes together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from arvis.domain.errors import TooMany
+from arvis.domain.messages import Principal, PrincipalRole
+from arvis.ports.allowances import Allowance
+from arvis.ports.store import Transaction
+
+MINUTE_MS = 60_000
+DAY_MS = 86_400_000
+MESSAGES, BYTES = "messages", "bytes"
+_MORE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the configuration allows each person (None: no bound)."""
+
+    messages_per_minute: int | None = None
+    bytes_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsedUp:
+    """Nothing is left for `seconds`. `tell`: the person was not told yet in this window."""
+
+    most: int
+    seconds: int
+    tell: bool
+
+
+def use_message(
+    tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int
+) -> UsedUp | None:
+    """Count a message; None where it is within the limit. Somebody who was never seen before has used nothing."""
+    if person is None or role is PrincipalRole.OWNER:
+        return None
+    most = _most(allowed.messages_per_minute, role)
+    return None if most is None else _use(tx, person, MESSAGES, now, size=1, most=most, window=MINUTE_MS)
+
+
+def use_bytes(
+    tx: Transaction, person: Principal | None, role: PrincipalRole, allowed: Allowed, now: int, *, size: int
+) -> UsedUp | None:
+    """Count the bytes of files; None where they are within the limit, else nothing is counted."""
+    most = _most(allowed.bytes_per_day, role)
+    return None if person is None or most is None else _use(tx, person, BYTES, now, size=size, most=most, window=DAY_MS)
+
+
+def too_many_messages(used: UsedUp) -> TooMany:
+    return TooMany(
+        f"You have sent {used.most} messages within a minute, which is the most.",
+        fix=f"Send this one again in {used.seconds} seconds. An owner can raise limits.messages_per_minute.",
+        code="too_many_messages",
+        seconds=used.seconds,
+    )
+
+
+def too_many_bytes(used: UsedUp) -> TooMany:
+    return TooMany(
+        f"With this you would send more than {used.most} bytes of files within a day, which is the most.",
+        fix=f"Send it again in {_in_words(used.seconds)}. An owner can raise limits.upload_bytes_per_day.",
+        code="too_many_bytes",
+        seconds=used.seconds,
+    )
+
+
+def notice_of(used: UsedUp) -> str:
+    """What a person on a chat platform is told once in each window."""
+    return (
+        f"You write faster than I may answer: {used.most} messages a minute are the most. "
+        f"I have not read this message. Please send it again in {used.seconds} seconds."
+    )
+
+
+def _most(base: int | None, role: PrincipalRole) -> int | None:
+    more = role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
+    return base if base is None or not more else base * _MORE
+
+
+def _use(
+    tx: Transaction, person: Principal, kind: str, now: int, *, size: int, most: int, window: int
+) -> UsedUp | None:
+    known = tx.allowances.get(person.id, kind)
+    if known is None or not 0 <= now - known.since < window:
+        known = Allowance(now, 0)
+    if known.used + size <= most:
+        tx.allowances.put(person.id, kind, replace(known, used=known.used + size))
+        return None
+    tell = known.told_at is None
+    if tell:
+        tx.allowances.put(person.id, kind, replace(known, told_at=now))
+    return UsedUp(most, math.ceil((known.since + window - now) / 1000), tell)
+
+
+def _in_words(seconds: int) -> str:
+    hours = math.ceil(seconds / 3600)
+    return f"{hours} hours" if hours > 1 else "an hour"

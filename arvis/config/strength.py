@@ -1,0 +1,30 @@
+"""Which secrets can be guessed: too short, or made of few different characters. No word list can be complete, and none is needed:
+what is long and varied enough is out of reach of guesses over the network.
+"""
+
+from __future__ import annotations
+
+#: Characters, and different ones among them.
+_KEY = (20, 8)
+_PASSWORD = (10, 5)
+MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
+
+
+def is_weak_key(key: str) -> bool:
+    return _weak(key, *_KEY)
+
+
+def is_weak_password(password: str) -> bool:
+    return _weak(password, *_PASSWORD)
+
+
+def key_rule() -> str:
+    return f"an API key needs {_KEY[0]} characters, {_KEY[1]} of them different"
+
+
+def password_rule() -> str:
+    return f"a password needs {_PASSWORD[0]} characters, {_PASSWORD[1]} of them different"
+
+
+def _weak(secret: str, least: int, varied: int) -> bool:
+    return len(secret) < least or len(set(secret)) < varied

@@ -1,0 +1,97 @@
+"""How much one person may send: messages a minute, bytes a day, on every surface; nothing is lost without a word."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from arvis.agents import allowances
+from arvis.agents.allowances import Allowed
+from arvis.domain.errors import TooMany
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
+from arvis.inbox import InboxRules
+from arvis.ports.inbox import Received
+from arvis.ports.store import Transaction
+from arvis.store.opening import Database
+from tests.flows.house import House, open_house
+from tests.flows.scripted import BOT, PLATFORM
+
+
+@pytest.fixture
+async def house(either_database: Database) -> AsyncIterator[House]:
+    async with open_house(either_database) as house:
+        house.inbox = house.inbox_with(InboxRules(allowed=Allowed(messages_per_minute=3, bytes_per_day=100)))
+        yield house
+
+
+def message(number: int, *, platform: str = PLATFORM, sender: Sender | None = None, **more: Any) -> IncomingMessage:
+    place = Address(platform, BOT if platform == PLATFORM else platform, "dm-ann")
+    who = sender or Sender("ann", "Ann", paired=True)
+    return IncomingMessage(place, f"e{number}", who, f"Message {number}", is_direct=True, **more)
+
+
+async def test_a_flood_on_a_chat_platform_is_told_once_in_each_minute(house: House) -> None:
+    received = [await house.say(f"Message {number}", is_direct=True) for number in range(8)]
+    # The first message of somebody who was never seen before is not counted.
+    assert [each.status for each in received] == [MessageStatus.ACCEPTED] * 4 + [MessageStatus.DROPPED] * 4
+    assert {each.reason for each in received[4:]} == {"too_many_messages"}
+
+    async def told() -> list[str] | None:
+        texts = [text for text in house.connector.texts if "messages a minute" in text]
+        return texts or None
+
+    assert len(await house.until(told)) == 1
+    house.clock.put_forward(60)
+    later = [await house.say(f"Later {number}", is_direct=True) for number in range(4)]
+    assert [each.status for each in later] == [MessageStatus.ACCEPTED] * 3 + [MessageStatus.DROPPED]
+
+
+async def test_over_our_own_port_the_sender_is_told_when_to_come_again(house: House) -> None:
+    for number in range(4):
+        await house.inbox.receive(message(number, platform="web"))
+    with pytest.raises(TooMany, match="within a minute") as refused:
+        await house.inbox.receive(message(4, platform="web"))
+    assert 0 < refused.value.seconds <= 60
+    assert refused.value.code == "too_many_messages"
+    # What was accepted before is no new message.
+    assert (await house.inbox.receive(message(3, platform="web"))).duplicate
+
+
+async def test_owners_are_not_slowed_down(house: House) -> None:
+    owner = Sender("owner", "Owner", PrincipalRole.OWNER, paired=True)
+    for number in range(10):
+        received = await house.inbox.receive(message(number, platform="web", sender=owner))
+        assert received.status is MessageStatus.ACCEPTED
+
+
+async def test_files_of_a_day_are_bounded_and_an_upload_that_is_refused_leaves_nothing(house: House) -> None:
+    async def upload(number: int, size: int) -> Received:
+        file = Upload("a.bin", "application/octet-stream", bytes(size))
+        return await house.inbox.receive(message(number, platform="web", uploads=(file,)))
+
+    await upload(1, 60)
+    with pytest.raises(TooMany, match="more than 100 bytes") as refused:
+        await upload(2, 60)
+    assert refused.value.seconds > 3600
+    await upload(2, 40)
+    assert (await upload(1, 60)).duplicate
+    house.clock.put_forward(86_400)
+    await upload(3, 100)
+
+
+async def test_the_count_is_kept_in_the_database(house: House) -> None:
+    def use(tx: Transaction) -> int | None:
+        ann = tx.principals.seen(PLATFORM, "ann", "Ann", PrincipalRole.MEMBER, 1)
+        used = allowances.use_message(tx, ann, PrincipalRole.MEMBER, Allowed(messages_per_minute=2), house.clock.now())
+        return None if used is None else used.most
+
+    assert [await house.store.write(use) for _ in range(4)] == [None, None, 2, 2]
+
+
+def test_operators_have_more() -> None:
+    assert allowances._most(5, PrincipalRole.OPERATOR) == 50
+    assert allowances._most(None, PrincipalRole.MEMBER) is None
+    assert replace(Allowed(), bytes_per_day=1).messages_per_minute is None
