@@ -24,6 +24,8 @@ from arvis.config.environment import Overrides
 from arvis.config.notify import NOTIFY, notify_place
 from arvis.config.problems import KeyPath, Problem, complaint, dotted, from_validation
 from arvis.config.schema import ALL_ROLES, SQLITE, Common, Config, ConfigFile, ConnectorEntry
+from arvis.config.sections import Web
+from arvis.config.strength import MAKE_ONE, is_weak_key, is_weak_password, key_rule, password_rule
 from arvis.config.values import Refused, SecretSource, is_loopback, is_reference
 from arvis.config.yaml_text import MAX_TEXT, Document, UnreadableText
 from arvis.domain.agent_rules import flaws, flaws_of_binding
@@ -269,11 +271,11 @@ def _weak_secrets(web: Web) -> Iterator[Problem]:
         return
     for index, entry in enumerate(web.api_keys):
         key = entry.key.get_secret_value()
-        if key != PLACEHOLDER and is_weak_key(key):
+        if is_weak_key(key):
             fix = f"Make another one: {MAKE_ONE}. Or listen on 127.0.0.1."
             yield Problem(("web", "api_keys", index), f"can be guessed from other machines: {key_rule()}", fix)
     password = None if web.password is None else web.password.get_secret_value()
-    if password is not None and password != PLACEHOLDER and is_weak_password(password):
+    if password is not None and is_weak_password(password):
         fix = "Choose three or four words that belong together only for you. Or listen on 127.0.0.1."
         yield Problem(("web", "password"), f"can be guessed from other machines: {password_rule()}", fix)
 

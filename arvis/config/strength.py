@@ -5,7 +5,7 @@ what is long and varied enough is out of reach of guesses over the network.
 from __future__ import annotations
 
 #: Characters, and different ones among them.
-_KEY = (20, 8)
+_KEY = (24, 10)
 _PASSWORD = (10, 5)
 MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"
 

@@ -27,6 +27,7 @@ from arvis.web.doctor import DoctorRoutes
 from arvis.web.drafts import Intake
 from arvis.web.endpoints import Endpoint
 from arvis.web.executions import ExecutionRoutes
+from arvis.web.failures import Failures
 from arvis.web.fences import guards_of
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter
@@ -89,6 +90,7 @@ class Assembly:
             life=Life(idle=around.config.session_idle, whole=around.config.session_life),
         )
         self.intake = Intake(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
+        self._failures = Failures(clock=around.clock)
         self._gate = Gate(
             keys=KeyRing(
                 daemon_key=around.daemon_key, keys=around.config.api_keys, store=around.store, clock=around.clock
@@ -98,6 +100,7 @@ class Assembly:
             clock=around.clock,
             cookie=around.cookie,
             owners=frozenset(around.owners),
+            failures=self._failures,
         )
         self.access = OpenAccess(renew=self._gate.renew)
         self.board = StatusBoard(access=self.access)
@@ -321,6 +324,7 @@ class Assembly:
             clock=around.clock,
             login_link=login_link,
             secure=around.over_tls,
+            failures=self._failures,
         )
         users = UserRoutes(
             store=around.store,

@@ -10,8 +10,10 @@ from arvis.domain.errors import Forbidden, Unauthorised
 from arvis.domain.messages import Principal, PrincipalRole, Sender
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
+from arvis.web.failures import Failures, address_of
 from arvis.web.identity import NOBODY, PLATFORM, Access, Identity, Role, sender_for
 from arvis.web.keys import KeyRing
+from arvis.web.limiter import KeyGuesses
 from arvis.web.sessions import Sessions
 
 _BEARER = b"bearer "
@@ -21,7 +23,15 @@ class Gate:
     """`cookie` is the name of the session's cookie; `owners` the configuration's `owners.web`."""
 
     def __init__(
-        self, *, keys: KeyRing, sessions: Sessions, store: Store, clock: Clock, cookie: str, owners: frozenset[str]
+        self,
+        *,
+        keys: KeyRing,
+        sessions: Sessions,
+        store: Store,
+        clock: Clock,
+        cookie: str,
+        owners: frozenset[str],
+        failures: Failures,
     ) -> None:
         self._keys = keys
         self._sessions = sessions
@@ -29,13 +39,15 @@ class Gate:
         self._clock = clock
         self._owners = owners
         self.cookie = cookie
+        self._failures = failures
+        self._guesses = KeyGuesses(clock=clock)
 
     async def identify(self, connection: HTTPConnection) -> Identity:
         """Who asks: `NOBODY` without a credential; `Unauthorised` when one is offered that does not hold. A key
         that is offered decides alone: a cookie beside it is not looked at."""
         for name, value in connection.headers.raw:
             if name == b"authorization":
-                return await self._unblocked(await self._bearer(value))
+                return await self._unblocked(await self._bearer(value, address_of(connection)))
         token = self.token(connection)
         if token is None:
             return NOBODY
@@ -54,8 +66,8 @@ class Gate:
                 found = value.strip()
         return found
 
-    async def by_key(self, key: str) -> Identity:
-        return await self._unblocked(await self._holder(key.encode()))
+    async def by_key(self, key: str, address: str) -> Identity:
+        return await self._unblocked(await self._holder(key.encode(), address))
 
     async def renew(self, identity: Identity) -> Identity | None:
         """Who was recognised some time ago, if they would be so now with the same rights. Counts as use of a login."""
@@ -116,14 +128,18 @@ class Gate:
         person = await self._store.read(_find, identity.user_id)
         return person is not None and person.role is PrincipalRole.BLOCKED
 
-    async def _bearer(self, header: bytes) -> Identity:
+    async def _bearer(self, header: bytes, address: str) -> Identity:
         if header[: len(_BEARER)].lower() != _BEARER:
             raise Unauthorised("This kind of authorization is not known.", fix="Send `Authorization: Bearer KEY`.")
-        return await self._holder(header[len(_BEARER) :].strip())
+        return await self._holder(header[len(_BEARER) :].strip(), address)
 
-    async def _holder(self, key: bytes) -> Identity:
-        identity = await self._keys.holder(key)
+    async def _holder(self, key: bytes, address: str) -> Identity:
+        """Guesses are limited by address. Behind one that has guessed too often only keys that nobody can guess still open."""
+        exhausted = self._guesses.exhausted(address)
+        identity = await self._keys.holder(key, guessable=exhausted is None)
         if identity is None:
+            await self._failures.note(address, "wrong_key", "key")
+            self._guesses.count(address)
             raise Unauthorised(
                 "This key is not known.",
                 fix="Use a key of the dashboard, of web.api_keys or of the data folder.",

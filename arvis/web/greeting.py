@@ -26,12 +26,12 @@ class Greeter:
         self._gate = gate
         self._new_token = new_token
 
-    async def greet(self, fields: Fields, at_upgrade: Identity) -> Greeting:
+    async def greet(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
         """A key in the frame wins over the cookie or key of the upgrade. Raises what `auth` can fail with."""
         key = fields.text("apiKey")
-        identity = at_upgrade if key is None else await self._gate.by_key(key)
+        identity = at_upgrade if key is None else await self._gate.by_key(key, address)
         self._gate.admit(identity, ANYONE)
         sender = self._gate.sender(identity, fields.label("userId"), fields.display_name("userName"))
-        address = address_for(identity, fields.label("channelId") or f"web-{sender.user_id}")
-        client = Client(id=self._new_token(), identity=identity, sender=sender, address=address)
+        place = address_for(identity, fields.label("channelId") or f"web-{sender.user_id}")
+        client = Client(id=self._new_token(), identity=identity, sender=sender, address=place)
         return Greeting(client, fields.whole("lastSeq"))

@@ -11,6 +11,7 @@ import hmac
 from collections.abc import Sequence
 
 from arvis.config.sections import ApiKey
+from arvis.config.strength import is_weak_key
 from arvis.domain.users import StoredKey
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
@@ -27,27 +28,28 @@ class KeyRing:
     """Knows which key opens what. `daemon_key` is the content of `DATA/api-key`, an owner key."""
 
     def __init__(self, *, daemon_key: str, keys: Sequence[ApiKey], store: Store, clock: Clock) -> None:
-        entries = [(_digest(key.key.get_secret_value().encode()), key) for key in keys]
-        self._holders = [(digest, _holder(digest, key)) for digest, key in entries]
-        self._holders.append((_digest(daemon_key.encode()), _opens(Role.OWNER, OWNER_ID, "", ())))
+        given = [(key.key.get_secret_value(), key) for key in keys]
+        entries = [(_digest(text.encode()), is_weak_key(text), key) for text, key in given]
+        self._holders = [(digest, weak, _holder(digest, key)) for digest, weak, key in entries]
+        self._holders.append((_digest(daemon_key.encode()), False, _opens(Role.OWNER, OWNER_ID, "", ())))
         self._store = store
         self._clock = clock
 
-    async def holder(self, key: bytes) -> Identity | None:
-        """Whose key this is."""
+    async def holder(self, key: bytes, *, guessable: bool = True) -> Identity | None:
+        """Whose key this is. Without `guessable`, keys of the configuration that can be guessed do not count."""
         offered = _digest(key)
-        return self._configured(offered) or await self._made(key, offered)
+        return self._configured(offered, guessable=guessable) or await self._made(key, offered)
 
     async def renew(self, key_id: str) -> Identity | None:
         """Who holds this key of the product now; None when it was revoked."""
         found = await self._store.read(_get, key_id)
         return None if found is None else _identity(found)
 
-    def _configured(self, offered: bytes) -> Identity | None:
+    def _configured(self, offered: bytes, *, guessable: bool) -> Identity | None:
         """Looks at every entry whatever matches, so that time tells nothing."""
         found = None
-        for digest, identity in self._holders:
-            if hmac.compare_digest(digest, offered):
+        for digest, weak, identity in self._holders:
+            if hmac.compare_digest(digest, offered) and (guessable or not weak):
                 found = identity
         return found
 

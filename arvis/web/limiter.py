@@ -9,12 +9,14 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 
 from arvis.domain.errors import TooMany
 from arvis.ports.clock import Clock
 
 #: (tries, seconds)
 _WINDOWS = ((5, 60.0), (20, 3600.0))
+_KEY_WINDOWS = ((30, 60.0), (300, 3600.0))
 _MOST_NAMES = 10_000
 
 
@@ -23,12 +25,20 @@ class LoginLimiter:
 
     def __init__(self, *, clock: Clock) -> None:
         self._addresses = _Tries(clock)
+        self._links = _Tries(clock)
         self._accounts = _Tries(clock)
         self._strange_accounts = _Tries(clock)
 
     def count(self, address: str) -> None:
         """Count a try from an address, or raise `TooMany`."""
         self._addresses.count(_network(address))
+
+    def count_link(self, address: str) -> None:
+        """The same of login links, counted apart: wrong passwords from an address close no link there."""
+        self._links.count(_network(address))
+
+    def forgive_link(self, address: str) -> None:
+        self._links.forgive(_network(address))
 
     def count_account(self, account: str, *, known: bool) -> None:
         """Count a try for an account, or raise `TooMany`. Names of nobody are counted apart, so that any number of them
@@ -42,31 +52,56 @@ class LoginLimiter:
             self._accounts.forgive(account)
 
 
+class KeyGuesses:
+    """Wrong keys of each address. Keys that nobody can guess are looked at whatever was counted, so who holds one is never shut
+    out by others behind the same address."""
+
+    def __init__(self, *, clock: Clock) -> None:
+        self._tries = _Tries(clock, windows=_KEY_WINDOWS, what="Too many wrong keys came from this address.")
+
+    def exhausted(self, address: str) -> TooMany | None:
+        return self._tries.refusal(_network(address))
+
+    def count(self, address: str) -> None:
+        """Raises `TooMany` for one too many."""
+        self._tries.count(_network(address))
+
+
 class _Tries:
     """The tries of each name; of too many names the one that was silent for longest is forgotten."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        windows: Sequence[tuple[int, float]] = _WINDOWS,
+        what: str = "Too many wrong tries to log in.",
+    ) -> None:
         self._clock = clock
+        self._windows = windows
+        self._what = what
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._tries)
 
     def count(self, name: str) -> None:
-        now = self._clock.monotonic()
-        tries = self._tries.setdefault(name, deque(maxlen=_WINDOWS[-1][0]))
-        for most, seconds in _WINDOWS:
-            counted = [at for at in tries if now - at < seconds]
-            if len(counted) >= most:
-                raise TooMany(
-                    "Too many wrong tries to log in.",
-                    fix="Wait a minute; after 20 in an hour, wait an hour.",
-                    seconds=math.ceil(counted[-most] + seconds - now),
-                )
-        tries.append(now)
+        if (refused := self.refusal(name)) is not None:
+            raise refused
+        self._tries.setdefault(name, deque(maxlen=self._windows[-1][0])).append(self._clock.monotonic())
         self._tries.move_to_end(name)
         if len(self._tries) > _MOST_NAMES:
             self._tries.popitem(last=False)
+
+    def refusal(self, name: str) -> TooMany | None:
+        """Why this name may try nothing now."""
+        now, tries = self._clock.monotonic(), self._tries.get(name, ())
+        for most, seconds in self._windows:
+            counted = [at for at in tries if now - at < seconds]
+            if len(counted) >= most:
+                wait = math.ceil(counted[-most] + seconds - now)
+                return TooMany(self._what, fix=f"Wait {wait} seconds.", seconds=wait)
+        return None
 
     def forgive(self, name: str) -> None:
         if tries := self._tries.get(name):

@@ -8,10 +8,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
+from arvis.domain.errors import TooMany, Unauthorised
 from arvis.domain.users import FIRST_USER, LONGEST_PASSWORD, SHORTEST_PASSWORD
 from arvis.ports.clock import Clock
 from arvis.web.devices import device_of
 from arvis.web.endpoints import Call, Endpoint, answer
+from arvis.web.failures import Failures, address_of
 from arvis.web.gate import Gate
 from arvis.web.identity import ANYONE, OWN, PUBLIC, Identity, Role
 from arvis.web.limiter import LoginLimiter
@@ -60,6 +62,7 @@ class LoginRoutes:
         clock: Clock,
         login_link: Callable[[str], str],
         secure: bool,
+        failures: Failures,
     ) -> None:
         self._sessions = sessions
         self._limiter = limiter
@@ -68,6 +71,7 @@ class LoginRoutes:
         self._clock = clock
         self._login_link = login_link
         self._secure = secure
+        self._failures = failures
 
     def endpoints(self) -> list[Endpoint]:
         return [
@@ -115,13 +119,23 @@ class LoginRoutes:
         return response
 
     async def _by_code(self, request: Request, code: str) -> Login:
-        self._limiter.count(_address(request))
-        login = await self._sessions.log_in(code, self._gate.token(request), _device(request))
-        self._limiter.forgive(_address(request))
+        address = address_of(request)
+        self._limiter.count_link(address)
+        try:
+            login = await self._sessions.log_in(code, self._gate.token(request), _device(request))
+        except Unauthorised:
+            await self._failures.note(address, "login_failed", "link")
+            raise
+        self._limiter.forgive_link(address)
         return login
 
     async def _by_password(self, request: Request, user: str, password: str) -> Login:
-        known = await self._desk.check(_address(request), user, password)
+        address = address_of(request)
+        try:
+            known = await self._desk.check(address, user, password)
+        except (Unauthorised, TooMany):
+            await self._failures.note(address, "login_failed", "password", user)
+            raise
         return await self._sessions.begin(known, self._gate.token(request), _device(request))
 
     async def _state(self, _: Call) -> Response:
@@ -143,7 +157,7 @@ class LoginRoutes:
     async def _set_password(self, call: Call) -> Response:
         fields = await call.fields()
         password, current = fields.required_text("password"), fields.text("current")
-        await self._desk.change(_address(call.request), call.identity, password, current)
+        await self._desk.change(address_of(call.request), call.identity, password, current)
         return answer({"ok": True})
 
     async def _me_view(self, identity: Identity) -> dict[str, Any]:
@@ -165,11 +179,6 @@ class LoginRoutes:
             httponly=True,
             samesite="strict",
         )
-
-
-def _address(request: Request) -> str:
-    """Who dialled us. Forwarded headers are not believed, for everybody can send them."""
-    return request.client.host if request.client else ""
 
 
 def _device(request: Request) -> str:

@@ -22,6 +22,7 @@ from arvis.web.clients import BROKEN, GOING_AWAY, NO_ACCESS, TRY_LATER, Client, 
 from arvis.web.connector import WebConnector
 from arvis.web.drafts import Draft, Intake
 from arvis.web.errors import AWAY, Failure, attempt
+from arvis.web.failures import address_of
 from arvis.web.gate import Gate
 from arvis.web.greeting import Greeter, Greeting
 from arvis.web.identity import READ, SEND, Identity, Role
@@ -93,13 +94,13 @@ class SocketRoute:
             return
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect):
-            greeting = await self._greet(socket, lambda fields: self._welcome(fields, identity))
+            greeting = await self._greet(socket, lambda fields: self._welcome(fields, identity, address_of(socket)))
             if greeting is not None:
                 socket.state.take_large_frames()
                 await self._converse(socket, greeting)
 
-    async def _welcome(self, fields: Fields, at_upgrade: Identity) -> Greeting:
-        greeting = await self._greeter.greet(fields, at_upgrade)
+    async def _welcome(self, fields: Fields, at_upgrade: Identity, address: str) -> Greeting:
+        greeting = await self._greeter.greet(fields, at_upgrade, address)
         self._connector.check_room(greeting.client.address)
         return greeting
 

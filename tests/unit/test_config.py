@@ -268,7 +268,7 @@ def test_a_host_open_to_others_needs_a_password_or_a_key(host: str) -> None:
         ("password: a", "`web.password`"),
         ("password: aaaaaaaaaaaaaaaaaaaa", "`web.password`"),
         ("api_keys: [abc]", "`web.api_keys[0]`"),
-        ("api_keys: [long-and-different-0123456789, 11111111111111111111111111]", "`web.api_keys[1]`"),
+        ("api_keys: [long-and-different-0123456789, aaaaaaaaaaaaaaaaaaaaaaaaaaaaa]", "`web.api_keys[1]`"),
         ("password: long enough, api_keys: [abc]", "`web.api_keys[0]`"),
     ],
 )
