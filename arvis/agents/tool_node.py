@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from arvis.agents import rounds, subagents, tool_use, workflow_retries
 from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.destinations import unnamed, words_of
 from arvis.agents.extending import Extending
 from arvis.agents.manner import Manner
 from arvis.agents.outcome import WorkOutcome, WorkStatus
@@ -22,7 +23,7 @@ from arvis.domain.executions import WaitKind
 from arvis.domain.messages import Address
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import CLEAN, Label, Taint, taint_in
-from arvis.domain.tools import Permit, ToolCall, ToolOutput
+from arvis.domain.tools import Permit, Risk, ToolCall, ToolOutput
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, End, Next, Pause
 from arvis.ports.secrets import SecretBox
@@ -40,11 +41,16 @@ TOO_LONG = "These arguments are too long for a person to read, and a person has 
 _NOTED = 2_000
 
 
+def _no_rule(_: Tool) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class ToolRules:
     """How agents may use tools. `sessions` is the folder in which every conversation has its own; `timezone` the
     daemon's; a turn has so many `rounds`, a call takes at most `seconds`; an approval may take `approval_ms`, and
-    then counts as `on_expiry`; `secrets` keeps the outputs of sensitive tools."""
+    then counts as `on_expiry`; `secrets` keeps the outputs of sensitive tools. `ruled`: the configuration
+    says something of a tool itself; `known_hosts` are those that it names."""
 
     registry: Registry
     permit: Callable[[Tool], Permit]
@@ -55,6 +61,8 @@ class ToolRules:
     seconds: float = 600.0
     approval_ms: int = 86_400_000
     on_expiry: str = REJECT
+    ruled: Callable[[Tool], bool] = field(default=_no_rule)
+    known_hosts: frozenset[str] = frozenset()
 
 
 class ToolNode:
@@ -72,7 +80,8 @@ class ToolNode:
         earlier = [
             call for before in rounds.counting(context.state)[:-1] for call in rounds.calls_of(context.state, before)
         ]
-        planned = tool_use.wary(await self._plan(turn, calls, earlier, context.state), taint_in(context.state))
+        planned = await self._plan(turn, calls, earlier, context.state)
+        planned = tool_use.wary(planned, taint_in(context.state), self._strange(turn))
         verdicts = self._verdicts(context, planned)
         planned = [_after(each, verdicts.get(str(index))) for index, each in enumerate(planned)]
         subagents.hear(context, calls)
@@ -113,6 +122,19 @@ class ToolNode:
         if turn.agent.active:
             return subagents.bounded(planned, state)
         return [each.refused("This agent is paused: its tools are not used.") for each in planned]
+
+    def _strange(self, turn: Asked) -> Callable[[Planned], bool]:
+        """Whether a call that looks or sends outside names a host that nobody named who may; what a rule of the configuration
+        allows is not asked about."""
+        words = words_of(turn.current)
+
+        def judge(planned: Planned) -> bool:
+            tool = planned.tool
+            if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
+                return False
+            return unnamed(planned.arguments, words, self._rules.known_hosts)
+
+        return judge
 
     def _verdicts(self, context: NodeContext, planned: Sequence[Planned]) -> dict[str, Any]:
         """What people said so far, by the number of the call. An answer counts for the call that was asked about, and

@@ -98,13 +98,19 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
     return Planned(call, tool, allowed)
 
 
-def wary(planned: Sequence[Planned], taint: Taint) -> list[Planned]:
-    """The same, but that a person is asked about what a tool would not do upon others' words alone."""
-    return [replace(each, permit=Permit.ASK) if taint and _is_wary(each) else each for each in planned]
+def wary(planned: Sequence[Planned], taint: Taint, strange: Callable[[Planned], bool]) -> list[Planned]:
+    """The same, but that a person is asked about what a tool would not do upon others' words alone, and about calls that would
+    send something to a `strange` place."""
+    if not taint:
+        return list(planned)
+    return [
+        replace(each, permit=Permit.ASK) if each.permit is Permit.ALWAYS and (_is_wary(each) or strange(each)) else each
+        for each in planned
+    ]
 
 
 def _is_wary(planned: Planned) -> bool:
-    return planned.permit is Permit.ALWAYS and isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments)
+    return isinstance(planned.tool, Wary) and planned.tool.wary(planned.arguments)
 
 
 def misfit(tool: Tool, arguments: Mapping[str, Any]) -> str | None:

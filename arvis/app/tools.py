@@ -7,6 +7,7 @@ import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from arvis.agents.reminders import ReminderDesk
 from arvis.agents.tool_node import ToolRules
@@ -14,6 +15,7 @@ from arvis.agents.workflow_starting import WorkflowDesk
 from arvis.app.base import Base
 from arvis.app.bounds import schedule_rules
 from arvis.app.providers import ProviderShelf
+from arvis.config.sections import Tools
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
@@ -60,6 +62,8 @@ async def open_tools(base: Base, shelf: ProviderShelf) -> AsyncIterator[Toolbox]
         rules = ToolRules(
             registry=Registry(sources=sources),
             permit=lambda tool: Policy(rules=base.settings.current().approvals.policy).permit(tool),
+            ruled=lambda tool: Policy(rules=base.settings.current().approvals.policy).ruled(tool),
+            known_hosts=_known_hosts(base.config.tools),
             sessions=base.folder.path / "sessions",
             secrets=base.secrets,
             timezone=config.scheduler.timezone,
@@ -114,3 +118,9 @@ class _Services:
                 ),
             )
         return self._made
+
+
+def _known_hosts(tools: Tools) -> frozenset[str]:
+    """The hosts that the configuration names for tools, without ports."""
+    hosts = {urlsplit(f"//{host}").hostname for host in tools.allow_hosts} | {urlsplit(tools.search_url).hostname}
+    return frozenset(host.lower() for host in hosts if host)

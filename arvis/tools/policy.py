@@ -29,10 +29,18 @@ class Policy:
 
     def permit(self, tool: Tool) -> Permit:
         name = tool.spec.name
-        server, dot, _ = name.partition(".")
-        for rule in (name, f"{server}.*" if dot else name, tool.risk.value):
-            if rule in self._rules:
-                return self._rules[rule]
+        if (rule := self._rule(tool)) is not None:
+            return rule
         if tool.sensitive:
             return Permit.ASK
         return Permit.ALWAYS if name in OWN_NOTES else DEFAULTS[tool.risk]
+
+    def ruled(self, tool: Tool) -> bool:
+        """Return whether the configuration says something of this tool."""
+        return self._rule(tool) is not None
+
+    def _rule(self, tool: Tool) -> Permit | None:
+        name = tool.spec.name
+        server, dot, _ = name.partition(".")
+        found = (name, f"{server}.*" if dot else name, tool.risk.value)
+        return next((self._rules[rule] for rule in found if rule in self._rules), None)

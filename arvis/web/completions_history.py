@@ -19,9 +19,6 @@ _LABELS: Mapping[str, Label] = {
     "function": Label.TOOLS,
 }
 
-BEFORE = "[What was said before, as the program tells it]"
-NOW = "[What is asked now]"
-
 
 @dataclass(frozen=True, slots=True)
 class Said:
@@ -56,13 +53,6 @@ def taint_of_told(before: Iterable[Said], *, owner: bool) -> Taint:
         Label.PEOPLE if each.role in SYSTEM_ROLES else _LABELS[each.role] for each in before if not _own(each, owner)
     }
     return frozenset(labels)
-
-
-def own_words(content: str) -> str:
-    """What the asker says themselves in a message that may begin with what a program tells."""
-    if not content.startswith(BEFORE):
-        return content
-    return content.partition(f"\n{NOW}\n")[2]
 
 
 def _own(said: Said, owner: bool) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arvis.domain.told import BEFORE, NOW
 from arvis.web.bodies import Fields, unusable
-from arvis.web.completions_history import BEFORE, NOW, SYSTEM_ROLES, Said, told
+from arvis.web.completions_history import SYSTEM_ROLES, Said, told
 from arvis.web.completions_parameters import Parameters, parameters_of
 
 _DATA_URL = re.compile(r"data:(?P<kind>[\w.+-]+/[\w.+-]+)(?:;[\w.+-]+=[\w.+-]+)*;base64,(?P<data>.*)", re.DOTALL)

@@ -114,6 +114,7 @@ class House:
         self._models = models or Models({"scripted": self.provider}, [scripted])
         self.tools = ScriptedTools()
         self.rules: dict[str, Permit] = {}
+        self.ruled: set[str] = set()
         self.handlers: dict[JobKind, Handler] = {}  # instead of the flow, from the next restart on
         self.skills: list[Skill] = []
         self.connector = connector or RecordingConnector(safe_resend=safe_resend)
@@ -156,6 +157,7 @@ class House:
         tools = ToolRules(
             registry=Registry(sources=[self.tools]),
             permit=Policy(rules=self.rules).permit,
+            ruled=lambda tool: tool.spec.name in self.ruled,
             sessions=self.senses.sessions,
             secrets=PlainBox(),
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 from arvis.agents import tool_use
 from arvis.agents.asking import fingerprint, question, verdict_of
+from arvis.agents.destinations import unnamed
 from arvis.agents.outgoing import with_files
 from arvis.agents.rounds import effect_name
 from arvis.agents.runs import RUN
@@ -20,7 +21,7 @@ from arvis.domain.agents import OWN_WORD_TOOLS, Agent
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.messages import Address, Principal
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.tools import Permit, ToolCall, wire_name
+from arvis.domain.tools import Permit, Risk, ToolCall, wire_name
 from arvis.domain.workflows import LogType
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Decision, Node, Pause
@@ -93,6 +94,15 @@ class _ToolCall:
                 write(context, [line(self._drawn.id, LogType.WARNING, warning)])
         return await self._use(context, carried, {"arguments": changed, "read": sorted(said.taint)}, None)
 
+    def _strange(self, planned: Planned) -> bool:
+        """Return whether the call names a host that neither the drawing nor the configuration names."""
+        tool = planned.tool
+        if tool is None or tool.risk not in {Risk.READ, Risk.EGRESS} or self._rules.ruled(tool):
+            return False
+        return unnamed(
+            planned.arguments, json.dumps(dict(self._drawn.data), ensure_ascii=False), self._rules.known_hosts
+        )
+
     async def _use(
         self, context: NodeContext, carried: Carried, kept: Mapping[str, Any], verdict: Mapping[str, Any] | None
     ) -> Decision:
@@ -100,7 +110,7 @@ class _ToolCall:
         who = await self._store.read(_who, context.execution, self._drawn)
         taint = taint_of(context.state) | frozenset(map(Label, kept["read"]))
         call = ToolCall(context.visit, wire_name(str(self._drawn.data["tool"])), kept["arguments"])
-        (planned,) = tool_use.wary(await self._plan(context, who.agent, call), taint)
+        (planned,) = tool_use.wary(await self._plan(context, who.agent, call), taint, self._strange)
         if planned.tool is not None and planned.tool.sensitive:
             planned = planned.refused(f"The tool {planned.name} must not be used here: {_UNKEPT}.")
         if verdict is not None and kept.get("hash") == fingerprint(call, planned.name):
