@@ -19,6 +19,11 @@ from arvis.domain.tools import ToolCall
 LONGEST_QUESTION = 6_000
 
 _LONGEST_NAME = 60
+#: What Unicode calls ignorable by default, as far as Python counts it as printable, and the blank pattern of Braille.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 _BLANKS = re.compile(r" {9,}")
 
 
@@ -47,9 +52,14 @@ def change(name: str, before: Any, after: Any) -> str:
     return f"  {visible(name)}: {_written(before)} → {_written(after)}"
 
 
+def _is_seen(letter: str) -> bool:
+    """Return whether a letter is printed as something. Python calls some printable that are blank, or that fonts leave out."""
+    return letter.isprintable() and not _UNSEEN.match(letter)
+
+
 def visible(text: str) -> str:
     """One line in which every character is one that is seen."""
-    shown = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    shown = "".join(letter if _is_seen(letter) else letter.encode("unicode_escape").decode() for letter in text)
     return _BLANKS.sub(lambda blanks: f" [{len(blanks[0])} blanks] ", shown)
 
 

@@ -27,7 +27,8 @@ _NOT_STARTED = 127
 _LOOK = 0.2
 _SWEEP = 0.005
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+#: Shared memory up to here (bytes) is not worth the look at who shares it.
+_SMALL = 1_048_576
 
 
 def main(lifeline: int, memory: int, processes: int, argv: list[str]) -> int:
@@ -110,13 +111,30 @@ def _excess(memory: int, processes: int) -> str | None:
 
 
 def _held(pid: int) -> int:
-    """Bytes of memory that nobody shares; what has ended holds none."""
+    """Return the bytes of memory that a process holds, in memory or swapped out: its own, and its part of what it shares with
+    others through no file, or all of that where the kernel does not tell its part. What has ended holds none."""
+    known = _fields(f"/proc/{pid}/status")
+    own = known.get("RssAnon", 0) + known.get("VmSwap", 0)
+    shared = known.get("RssShmem", 0)
+    if shared > _SMALL:
+        # Several processes that share it hold it once.
+        shared = _fields(f"/proc/{pid}/smaps_rollup").get("Pss_Shmem", shared)
+    return own + shared
+
+
+def _fields(path: str) -> dict[str, int]:
+    """Return the lines of a file of the kernel that name a size, in bytes."""
+    found = {}
     try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:  # noqa: PTH123 (pathlib takes longer to import)
-            _, resident, shared, *_ = file.read().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * _PAGE
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 (pathlib takes longer to import)
+            for line in file:
+                name, _, rest = line.partition(":")
+                size, _, unit = rest.strip().partition(" ")
+                if unit == "kB" and size.isdecimal():
+                    found[name] = int(size) * 1024
+    except OSError:
+        return {}
+    return found
 
 
 def _descendants() -> Iterator[int]:

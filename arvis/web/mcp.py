@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Scope
 
 from arvis.web.bodies import SMALL, BodyLimit, Fields, read_json
@@ -45,6 +45,9 @@ _NO_MESSAGE = Failure(
     "Send one JSON-RPC request with an `id`, as docs/05-mcp.md says.",
 )
 _FIRST_REFUSAL = 400
+#: Methods that need an answer in many pieces, which this way has none of.
+_NOT_OFFERED = frozenset({"subscriptions/listen"})
+_METHOD_NOT_FOUND = -32601
 _MESSAGE: Schema = {"type": "object", "description": "One JSON-RPC message of the Model Context Protocol."}
 
 
@@ -83,6 +86,8 @@ class McpRoutes:
     async def _post(self, call: Call) -> Response:
         fields = await read_json(call.request, self._limit)
         body = _handed_on(fields)
+        if fields.raw("method") in _NOT_OFFERED and isinstance(fields.raw("id"), str | int):
+            return _not_offered(fields)
         serving = await self._opened()
         if serving is None:
             return _MISSING.to_response()
@@ -102,6 +107,13 @@ class McpRoutes:
                     return None
                 self._serving = await package.serve(self._tools)
             return self._serving
+
+
+def _not_offered(fields: Fields) -> Response:
+    """Refuse in the form of the protocol, as it says for methods that a server does not have."""
+    why = "Nothing changes here that could be subscribed to: ask for the list of tools again."
+    error = {"code": _METHOD_NOT_FOUND, "message": why}
+    return JSONResponse({"jsonrpc": "2.0", "id": fields.raw("id"), "error": error})
 
 
 def _handed_on(fields: Fields) -> bytes:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import resource
 import socket
 from asyncio.transports import BaseTransport
 from collections.abc import Iterator
+from typing import Any
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn._types import ASGISendEvent
@@ -24,6 +28,12 @@ from websockets.protocol import State
 #: frames or chunks would hold up the event loop. asyncio's own number is 256 KiB.
 _PIECE = 16_384
 
+#: Connections without a request, at most; and how often (seconds) it is said that none can be accepted.
+_MOST_HALF_SENT = 4_096
+_TELL_SECONDS = 60.0
+
+log = structlog.get_logger(__name__)
+
 #: Bytes of a frame from a client that has not said who it is.
 _STRANGERS_FRAME = 65_536
 
@@ -34,6 +44,8 @@ class RequestProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.born = self.loop.time()
+        _make_room(self)
         transport.max_size = _PIECE  # type: ignore[attr-defined]
         self._untaken = 0
         self._next_look = self.loop.call_later(self.timeout_keep_alive, self._look)
@@ -62,6 +74,47 @@ class RequestProtocol(H11Protocol):
     def _answering(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete
+
+    @property
+    def half_sent(self) -> bool:
+        """Whether it has brought no whole request yet, or rests between two."""
+        return not self._answering()
+
+
+def most_connections() -> int:
+    """Return how many connections may be open without a request: what the process may open, less what the rest of it needs."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_HALF_SENT if soft == resource.RLIM_INFINITY else max(32, min(_MOST_HALF_SENT, soft // 2))
+
+
+def _make_room(newest: RequestProtocol) -> None:
+    """Give up the oldest connection without a request where there are too many, so that the newest is always heard."""
+    waiting = [each for each in newest.connections if isinstance(each, RequestProtocol) and each.half_sent]
+    if len(waiting) > most_connections():
+        min(waiting, key=lambda each: each.born).transport.abort()
+
+
+class QuietAccepting:
+    """The event loop's handler of errors: that no connection can be accepted because too many files are open is said once in a
+    while. asyncio itself says it thousands of times a second, and tries again every second."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._before = loop.get_exception_handler()
+        self._told = -math.inf
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not str(context.get("message", "")).startswith("socket.accept() out of system resource"):
+            if self._before is None:
+                loop.default_exception_handler(context)
+            else:
+                self._before(loop, context)
+        elif loop.time() - self._told >= _TELL_SECONDS:
+            self._told = loop.time()
+            log.error(
+                "no_more_connections",
+                why=str(context.get("exception")),
+                fix="Raise the limit of open files (ulimit -n).",
+            )
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
@@ -128,6 +181,9 @@ class UvicornServer(uvicorn.Server):
 
     async def begin(self, listener: socket.socket) -> asyncio.Task[None]:
         """Serve in a task of its own; returns once connections are taken."""
+        loop = asyncio.get_running_loop()
+        if not isinstance(loop.get_exception_handler(), QuietAccepting):
+            loop.set_exception_handler(QuietAccepting(loop))
         serving = asyncio.create_task(self.serve([listener]))
         up = asyncio.create_task(self._up.wait())
         await asyncio.wait({serving, up}, return_when=asyncio.FIRST_COMPLETED)

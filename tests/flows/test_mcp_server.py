@@ -322,3 +322,11 @@ async def test_messages_are_found_on_both_databases(either_house: House) -> None
     own = await search("o", principal_id=asked.message.principal_id, limit=50)
     assert {message.role for message in own} == {Role.USER, Role.ASSISTANT}
     assert "I saw no ostrich" not in {message.content for message in own}
+
+
+async def test_what_is_not_offered_is_refused_in_the_form_of_the_protocol(site: Site) -> None:
+    asked = {"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": {}}
+    headers = {"Accept": "application/json, text/event-stream"}
+    answer = await site.call("POST", "/mcp", json=asked, headers=headers)
+    assert answer.status == 200
+    assert (answer.json()["id"], answer.json()["error"]["code"]) == (7, -32601)

@@ -129,6 +129,20 @@ async def test_many_processes_share_one_bound_of_memory(place: Place) -> None:
     assert b"of memory" in finished.stderr
 
 
+@pytest.mark.alone
+async def test_shared_memory_counts_as_well(place: Place) -> None:
+    hold = "import mmap, time; held = mmap.mmap(-1, 60_000_000); held.write(bytes(60_000_000)); time.sleep(30)"
+    commands = " & ".join([f"{_PYTHON} -c '{hold}'"] * 4)
+    finished = await place.shell(f"{commands}; wait", timeout=20.0, memory=150_000_000)
+    assert not finished.timed_out
+    assert b"of memory" in finished.stderr
+
+
+async def test_memory_of_no_process_cannot_be_had(place: Place) -> None:
+    finished = await place.shell(f"{_PYTHON} -c 'import os; os.memfd_create(\"x\")'")
+    assert b"PermissionError" in finished.stderr
+
+
 @pytest.mark.parametrize("stream", ["1", "2"])
 async def test_a_flood_takes_no_room(stream: str, place: Place) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
