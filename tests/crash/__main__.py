@@ -26,6 +26,8 @@ from tests.parts import find
 from tests.postgres import running_postgres
 
 KILLS = 200
+#: Pairs of chats of which every other one works with tools, where processes are killed.
+WORKING = 4
 #: Leases are short where processes sleep, so that a sleep past one is short, too (seconds).
 LEASE = 1.0
 #: A stop has something to wait for (seconds).
@@ -59,6 +61,7 @@ def _campaign(options: argparse.Namespace, kind: str, shape: Shape, code: Path, 
         poison=options.poison,
         shape=shape,
         window=options.window,
+        working=WORKING if blow is Blow.KILL and not options.poison else 0,
         thinking=SLOW if blow is Blow.STOP else THINKING,
         lease=LEASE if blow is Blow.SLEEP else None,
         database=database,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tests.crash.history import Boot, Call, History, tokens_in
+from tests.crash.history import Boot, Call, History, answers_in, tokens_in
 from tests.crash.verdict import Found, Kind
 
 #: A prompt may leave out the oldest exchanges, but never one of the newest so many.
@@ -19,16 +19,16 @@ RECOVERED_WITHIN = 2.0
 
 def a_prompt_holds_the_earlier_answers(history: History) -> Found:
     """In order, each behind the messages that it answers, and without a gap up to the newest; once some are summed up,
-    all of them, in the summary or behind it. Who slept may ask what another has answered by then; it can commit
-    nothing."""
-    for channel in history.channels():
+    all of them, in the summary or behind it. In a small window a summary of many answers is cut. Who slept may ask what another has answered by then; it can commit
+    nothing. Whoever was killed may have asked together what was separated then, lest one message take others with it."""
+    for channel in sorted(set(history.channels()) - history.working):
         transcript = [(tokens_in(shown.content), shown.content) for shown in history.replies(channel)]
         place = {token: at for at, (tokens, _) in enumerate(transcript) for token in tokens}
         for call in _calls_of(history, channel):
             known = [place[token] for token in call.asked if token in place]
             if not known or _slept_over(history, call):
                 continue
-            if len(set(known)) > 1:
+            if len(set(known)) > 1 and not history.boots[call.boot - 1].killed:
                 yield Kind.STORED_TWICE, f"call {call.number} asks {' '.join(call.asked)}, answered by several replies"
             yield from _compare_prompt(channel, call, transcript[: known[0]])
 
@@ -53,6 +53,39 @@ def _compare_prompt(channel: str, call: Call, earlier: Sequence[tuple[tuple[str,
         for (asked, _), (tokens, _) in list(zip(exchanges, expected[summed_up:], strict=True))[1:]
     ):
         yield Kind.OUT_OF_ORDER, f"call {call.number} of {channel} has a message beside the wrong answer: {exchanges}"
+
+
+def a_reply_read_what_it_answers(history: History) -> Found:
+    """The prompt of the call that gave a reply held the words of every message that the reply settles."""
+    calls = {call.answer: call for call in history.calls if call.answer}
+    tokens = {sent.id: sent.token for sent in history.sent}
+    for channel in history.channels():
+        for shown in history.replies(channel):
+            answers = answers_in(shown.content)
+            call = calls.get(answers[0]) if answers else None
+            if call is None:
+                yield Kind.OTHER, f"{channel} {shown.seq} is no answer of a model: {shown.content}"
+                continue
+            for token in (tokens[answered] for answered in shown.answers if answered in tokens):
+                if token not in call.read:
+                    yield Kind.UNREAD, f"{token} is settled by call {call.number} of {channel}, whose prompt lacks it"
+
+
+def what_must_not_be_repeated_is_done_once(history: History) -> Found:
+    for key, count in Counter(history.marks).items():
+        if count > 1:
+            yield Kind.STORED_TWICE, f"the call {key} was made {count} times"
+
+
+def finished_calls_are_booked(history: History) -> Found:
+    """Each call that the model answered to its end has a receipt in the turn of the first message that it was asked, whatever
+    died then."""
+    if history.receipts is None:
+        return
+    finished = Counter(call.asked[0] for call in history.calls if call.finished is not None and call.asked)
+    for token, count in finished.items():
+        if (found := history.receipts.get(token, 0)) < count:
+            yield Kind.UNBOOKED, f"the turn of {token} has {found} receipts for {count} calls that came to their end"
 
 
 def one_turn_at_a_time(history: History) -> Found:

@@ -51,6 +51,7 @@ class Campaign:
     window: float = 2.0
     aimed_after: float = 0.0
     rate: float = 1.0
+    working: int = 0
     thinking: tuple[float, float] = THINKING
     patience: float = 90.0
     lease: float | None = None
@@ -91,6 +92,7 @@ class Campaign:
             window=self.window,
             aimed_after=self.aimed_after,
             rate=self.rate,
+            working=self.working,
             thinking=self.thinking,
             patience=self.patience,
             lease=self.lease,
@@ -100,7 +102,7 @@ class Campaign:
         history = await play(plan)
         result = result_of(case.seed, history, time.monotonic() - started)
         if result.violations:
-            (folder / "history.json").write_text(json.dumps(asdict(history), indent=1))
+            (folder / "history.json").write_text(json.dumps(asdict(history), indent=1, default=sorted))
             return replace(result, evidence=str(folder))
         shutil.rmtree(folder)
         if self.database is not None and database is not None:

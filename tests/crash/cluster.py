@@ -6,10 +6,11 @@ Each process has a data folder, a port and a log of its own; on a shared databas
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from tests.crash.daemon import Daemon, free_port, write_config
 from tests.crash.lives import Lives
@@ -51,6 +52,7 @@ class Site:
     model_url: str
     api_key: str
     lease: float | None = None
+    agents: Sequence[Mapping[str, Any]] = ()
     daemon: Callable[..., Daemon] = Daemon
 
 
@@ -75,6 +77,7 @@ class Cluster:
             database=site.database,
             model_key=name,
             lease_seconds=site.lease,
+            agents=site.agents,
         )
         if kind != "worker":
             self.addresses[name] = f"http://127.0.0.1:{port}"

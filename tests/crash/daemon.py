@@ -20,6 +20,8 @@ import yaml
 
 from tests.crash.history import Boot
 from tests.crash.lives import Lives
+from tests.crash.work import MODEL as WORK_MODEL
+from tests.crash.work import WINDOW
 
 READY = b"Arvis is ready"
 READY_WITHIN = 30.0
@@ -50,14 +52,23 @@ def write_config(
     database: str | None,
     model_key: str = "crash",
     lease_seconds: float | None = None,
+    agents: Sequence[Mapping[str, Any]] = (),
 ) -> None:
     """A configuration as a user would write it, every outside address on loopback. By `model_key` the model knows
     who asks; a lease of None is the daemon's own default."""
-    account = {"name": "main", "provider": "openai", "api_key": model_key, "model": "crash", "base_url": model_url}
+    account: dict[str, Any] = {
+        "name": "main",
+        "provider": "openai",
+        "api_key": model_key,
+        "model": "crash",
+        "base_url": model_url,
+    }
+    account |= {"models": ["crash", WORK_MODEL]}
     config: dict[str, Any] = {
         "web": {"host": "127.0.0.1", "port": port, "api_keys": [api_key]},
         "accounts": [account],
-        "agents": [{"slug": "helper", "name": "Helper"}],
+        "agents": [{"slug": "helper", "name": "Helper"}, *agents],
+        "windows": {WORK_MODEL: WINDOW},
         "routing": {"fallback": "helper"},
     }
     if database is not None:

@@ -21,17 +21,20 @@ from tests.crash.blows import Aim, Blow, Striker
 from tests.crash.cluster import Cluster, Shape, Site
 from tests.crash.daemon import Daemon, DaemonFailed
 from tests.crash.door import Door, Doors
-from tests.crash.history import History, Poisoned, Sent, Shown, Timeline
+from tests.crash.history import History, Poisoned, Sent, Shown, Timeline, tokens_in
 from tests.crash.lives import Lives
 from tests.crash.model import THINKING, Model
 from tests.crash.poison import CHANNEL, Poison
-from tests.crash.rows import offending
+from tests.crash.rows import offending, seen
 from tests.crash.trigger import Moments
-from tests.crash.users import HttpVoice, Refused, SocketVoice, User
+from tests.crash.users import ASKING, HttpVoice, Refused, SocketVoice, User, decide
+from tests.crash.work import AGENT, WORKER, marks
 
 API_KEY = "crash-campaign-key"
 #: The daemon's own, in seconds, where the plan names none.
 LEASE = 30.0
+#: So much more is written where the agent works, so that messages come while it does.
+HURRY = 2
 #: Seconds in which a screen shows what its transcript holds. A socket that is dropped comes back sooner.
 CAUGHT_UP = 5.0
 
@@ -42,7 +45,7 @@ class Plan:
     ready) bounds the random ones, `aimed_after` is when aiming begins; `patience` is how long the drain may take
     (seconds): the longest rest after a fourth crash is 30 s. `command` starts the program, `code` is the folder that
     it is imported from, `database` a PostgreSQL URL or None for SQLite, `lease` (seconds) goes into the
-    configuration. Each of the `chats` writes `rate` times a second on average, and the model thinks for a time within
+    configuration. Each of the `chats`, of which so many are `working` with tools, writes `rate` times a second on average, and the model thinks for a time within
     `thinking` (seconds)."""
 
     seed: str
@@ -57,6 +60,7 @@ class Plan:
     window: float = 2.0
     aimed_after: float = 0.0
     chats: int = 8
+    working: int = 0
     rate: float = 1.0
     thinking: tuple[float, float] = THINKING
     patience: float = 90.0
@@ -81,7 +85,15 @@ async def _stage(plan: Plan) -> AsyncIterator[_Stage]:
         model = Model(rng=Random(rng.random()), life=lives.of, moments=moments, delay=plan.thinking)
         server = await exits.enter_async_context(openai_server(default=model))
         site = Site(
-            plan.command, plan.code, plan.folder, plan.database, server.base_url, API_KEY, plan.lease, plan.daemon
+            plan.command,
+            plan.code,
+            plan.folder,
+            plan.database,
+            server.base_url,
+            API_KEY,
+            plan.lease,
+            (AGENT,) if plan.working else (),
+            plan.daemon,
         )
         cluster = Cluster(site=site, shape=plan.shape, lives=lives)
         exits.push_async_callback(cluster.close)
@@ -102,6 +114,10 @@ class _Stage:
         self._moments = moments
         self._problems: list[str] = []
         self._sockets: dict[str, SocketVoice] = {}
+        self._working: set[str] = set()
+        self._marks: list[str] = []
+        self._waited: frozenset[str] = frozenset()
+        self._receipts: dict[str, int] | None = None
         self._users = self._invite()
         self._timelines: dict[str, Timeline] = {}
         self._transcripts: dict[str, list[Shown]] = {}
@@ -115,14 +131,19 @@ class _Stage:
         for chat in range(self._plan.chats):
             channel = f"chat-{chat}"
             rng = Random(self._rng.random())
+            # Every other pair, so that sockets and HTTP both have some.
+            works = (chat // 2) % 2 == 1 and chat // 2 < self._plan.working
+            if works:
+                self._working.add(channel)
             users.append(
                 User(
                     channel=channel,
                     voice=self._http_voice(channel, rng) if chat % 2 else self._socket_voice(channel, rng),
                     rng=rng,
-                    rate=self._plan.rate,
+                    rate=self._plan.rate * (HURRY if works else 1),
                     number=lambda: next(numbers),
                     moments=self._moments,
+                    asking=f"@{WORKER} please answer" if works else ASKING,
                 )
             )
         return users
@@ -141,6 +162,8 @@ class _Stage:
         over = asyncio.Event()
         listening = [asyncio.create_task(voice.listen()) for voice in self._sockets.values()]
         writing = [asyncio.create_task(user.write(over)) for user in self._users]
+        if self._working:
+            listening.append(asyncio.create_task(decide(self._doors, Random(self._rng.random()))))
         try:
             await self._suffer()
             await self._drain(over, writing)
@@ -209,6 +232,10 @@ class _Stage:
 
     def _inspect(self) -> dict[str, list[str]]:
         data = self._plan.folder / self._cluster.daemons[0].name / "data"
+        if self._working:
+            self._marks = marks(data)
+            self._waited, receipts = seen(data, self._plan.database)
+            self._receipts = {token: count for text, count in receipts.items() for token in tokens_in(text)}
         unharmed = not any(boot.killed or boot.slept for boot in self._cluster.lives.boots)
         return self._plan.inspect(data, self._plan.database, unharmed=unharmed)
 
@@ -226,6 +253,10 @@ class _Stage:
             problems=tuple(self._problems),
             rows=self._rows,
             poison=self._poisoned,
+            working=frozenset(self._working),
+            waited=self._waited,
+            marks=self._marks,
+            receipts=self._receipts,
         )
 
 

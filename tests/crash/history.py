@@ -76,7 +76,7 @@ class Turn:
 @dataclass(frozen=True, slots=True)
 class Call:
     """A request that reached the model. `boot` is the number of the life that made it, `finished` None when that
-    life ended before it had the whole answer. `summed_up` are the earlier answers that summaries in it repeat; one that
+    life ended before it had the whole answer. `keys` are the calls of tools that its answer asks for; then it has no words. `summed_up` are the earlier answers that summaries in it repeat; one that
     asks for a summary has no prompt."""
 
     number: int
@@ -86,6 +86,12 @@ class Call:
     prompt: tuple[Turn, ...]
     answer: str
     summed_up: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> frozenset[str]:
+        """All messages whose words are in the prompt."""
+        return frozenset(tokens_in("\n".join(turn.content for turn in self.prompt if turn.role == "user")))
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -146,7 +152,9 @@ class History:
     connections (web socket chats only); `transcripts` is the replay of each channel from its beginning after the
     drain; `timelines` is keyed by message id; `problems` are refusals and failures that no user should meet;
     `rows` are the offending rows that the database gave up, by the name of the rule they break; `poison` is the
-    message that killed, where there was one."""
+    message that killed, where there was one. `working` are the channels whose agent uses tools in a small window; `waited`
+    the ids of messages whose turn waited for a person; `marks` the calls that must not be repeated, as often as they were
+    made; `receipts` counts those of the turn that each message (by its token) is part of."""
 
     sent: Sequence[Sent]
     live: Mapping[str, Sequence[Shown]]
@@ -157,6 +165,10 @@ class History:
     problems: Sequence[str] = ()
     rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
     poison: Poisoned | None = None
+    working: frozenset[str] = frozenset()
+    waited: frozenset[str] = frozenset()
+    marks: Sequence[str] = ()
+    receipts: Mapping[str, int] | None = None
 
     def channels(self) -> Iterable[str]:
         """Those whose transcript was read: of the others nothing can be said."""

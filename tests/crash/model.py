@@ -7,17 +7,20 @@ the summary has them. It never fails by itself: what goes wrong here is the daem
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
 from aiohttp import web
 
-from arvis.testing.openai_server import ReceivedRequest, Reply
+from arvis.testing.openai_server import Behaviour, ReceivedRequest, Reply
 from tests.crash.history import Call, Turn, answers_in
 from tests.crash.trigger import Moments, Sight
+from tests.crash.work import MODEL, Asks, Step, next_steps
 
 #: Stands in what the daemon tells a model that looks through the oldest part of a conversation.
 ABOUT_TO_LEAVE = "is about to leave"
@@ -53,16 +56,24 @@ class Model:
         call = self._note(received.document, self._life(place))
         sight = Sight(place, call.asked)
         self._moments.asked.fire(sight)
-        pieces = tuple(call.answer.split(" "))
-        pieces = tuple(f"{piece} " for piece in pieces[:-1]) + pieces[-1:]
-        half = self._rng.uniform(*self._delay) / 2
-        response = await Reply(pieces=pieces, delay=half, pause=half / len(pieces)).answer(received)
+        response = await self._behaviour(call, received.document).answer(received)
         self._calls[call.number] = replace(call, finished=time.monotonic())
         self._moments.answered.fire(sight)
         return response
 
+    def _behaviour(self, call: Call, document: Mapping[str, Any]) -> Behaviour:
+        """A whole answer, or the calls of tools that it needs first."""
+        half = self._rng.uniform(*self._delay) / 2
+        if call.keys:
+            wanted = next_steps(call.asked[0], json.dumps(document["messages"]))
+            return Slowly(half, Asks.of(wanted))
+        pieces = tuple(call.answer.split(" "))
+        pieces = tuple(f"{piece} " for piece in pieces[:-1]) + pieces[-1:]
+        size = len(json.dumps(document["messages"])) // 4
+        return Reply(pieces=pieces, delay=half, pause=half / len(pieces), usage=(size, 5))
+
     def _note(self, document: Mapping[str, Any], boot: int) -> Call:
-        said = [Turn(turn["role"], _text(turn["content"])) for turn in document["messages"]]
+        said = [Turn(turn["role"], _text(turn["content"])) for turn in document["messages"] if "tool_calls" not in turn]
         told = "\n".join(turn.content for turn in said if turn.role == "system")
         prompt = tuple(turn for turn in said if turn.role in {"user", "assistant"})
         call = Call(len(self._calls), boot, time.monotonic(), None, prompt, "", answers_in(told))
@@ -70,10 +81,31 @@ class Model:
             # It sums up, and answers nobody.
             record = answers_in("\n".join(turn.content for turn in prompt))
             call = replace(call, prompt=(), answer="\n".join(record) or "Nothing was said.")
+        elif steps := _wanted(call, document):
+            call = replace(call, keys=tuple(step.key for step in steps))
         else:
             call = replace(call, answer=f"Answer {call.number} to {' '.join(call.asked)}.")
         self._calls.append(call)
         return call
+
+
+@dataclass(frozen=True, slots=True)
+class Slowly:
+    """Another behaviour, so many seconds later."""
+
+    delay: float
+    then: Behaviour
+
+    async def answer(self, received: ReceivedRequest) -> web.StreamResponse:
+        await asyncio.sleep(self.delay)
+        return await self.then.answer(received)
+
+
+def _wanted(call: Call, document: Mapping[str, Any]) -> list[Step]:
+    """What is still to be done before the answer, where tools may be asked for."""
+    if document.get("model") != MODEL or not document.get("tools") or document.get("tool_choice") == "none":
+        return []
+    return next_steps(call.asked[0], json.dumps(document["messages"])) if call.asked else []
 
 
 def _text(content: str | list[dict[str, str]]) -> str:

@@ -12,8 +12,11 @@ from itertools import accumulate, pairwise
 
 from tests.crash.calls import (
     a_prompt_holds_the_earlier_answers,
+    a_reply_read_what_it_answers,
+    finished_calls_are_booked,
     interrupted_work_is_claimed_again_soon,
     one_turn_at_a_time,
+    what_must_not_be_repeated_is_done_once,
 )
 from tests.crash.history import History, Sent, tokens_in
 from tests.crash.outages import (
@@ -142,13 +145,14 @@ def a_screen_shows_everything_once(history: History) -> Found:
 
 
 def replies_follow_the_order_of_acceptance(history: History) -> Found:
-    """A message acknowledged before another was first sent is not answered after it."""
+    """A message acknowledged before another was first sent is not answered after it, unless its turn waited for a person and
+    gave its place to others."""
     for channel in history.channels():
         place = {answered: at for at, shown in enumerate(history.replies(channel)) for answered in shown.answers}
         sent = [
             (each, place[each.id])
             for each in history.of_channel(channel)
-            if each.id in place and each.acked is not None
+            if each.id in place and each.acked is not None and each.id not in history.waited
         ]
         sent.sort(key=_acked)
         instants = [each.acked or 0.0 for each, _ in sent]
@@ -186,6 +190,9 @@ RULES: tuple[Rule, ...] = (
     a_screen_shows_everything_once,
     replies_follow_the_order_of_acceptance,
     a_prompt_holds_the_earlier_answers,
+    a_reply_read_what_it_answers,
+    what_must_not_be_repeated_is_done_once,
+    finished_calls_are_booked,
     one_turn_at_a_time,
     interrupted_work_is_claimed_again_soon,
     a_stop_ends_in_time,

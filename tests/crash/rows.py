@@ -29,15 +29,19 @@ OFFENDERS: Rules = {
         WHERE event_id IS NOT NULL GROUP BY platform, connector, channel, event_id HAVING count(*) > 1""",
     "a turn stores one reply": """
         SELECT execution_id, count(*) FROM messages
-        WHERE role <> 'user' AND superseded = 0 GROUP BY execution_id HAVING count(*) > 1""",
+        WHERE role <> 'user' AND superseded = 0 AND execution_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.execution_id = messages.execution_id)
+        GROUP BY execution_id HAVING count(*) > 1""",
     "a reply answers somebody": """
         SELECT r.id, r.role FROM messages r
         WHERE r.role <> 'user' AND r.superseded = 0 AND r.execution_id IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.answered_by = r.id)""",
+        AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.answered_by = r.id)
+        AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.execution_id = r.execution_id)""",
     "replies end in the order of acceptance": """
         SELECT conversation_id, id, turn, previous FROM (
             SELECT conversation_id, id, turn, lag(turn) OVER (PARTITION BY conversation_id ORDER BY id) AS previous
-            FROM messages WHERE role = 'user') AS turns
+            FROM messages WHERE role = 'user'
+            AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.execution_id = messages.execution_id)) AS turns
         WHERE turn < previous""",
     "a conversation counts its turns": """
         SELECT c.id, c.turns, max(m.turn) FROM conversations c JOIN messages m ON m.conversation_id = c.id
@@ -84,6 +88,7 @@ OFFENDERS: Rules = {
         LEFT JOIN usage u ON u.execution_id = e.id AND u.error IS NULL
         WHERE e.status = 'done' AND e.graph <> 'compaction'
         AND NOT EXISTS (SELECT 1 FROM compactions c WHERE c.execution_id = e.id)
+        AND NOT EXISTS (SELECT 1 FROM effects f WHERE f.execution_id = e.id AND f.name LIKE 'tool %')
         GROUP BY e.id HAVING count(u.id) <> 1""",
     "a summary stands for messages": """
         SELECT c.id FROM compactions c
@@ -94,6 +99,13 @@ OFFENDERS: Rules = {
     "a crash counts no attempt": """
         SELECT id, kind, attempts, error FROM jobs WHERE attempts > 0""",
 }
+
+#: The messages whose turn waited for a person, and how many receipts the turn of each message has.
+WAITED: LiteralString = """
+    SELECT DISTINCT m.id FROM messages m JOIN waits w ON w.execution_id = m.execution_id WHERE m.role = 'user'"""
+RECEIPTS: LiteralString = """
+    SELECT m.content, count(u.id) FROM messages m LEFT JOIN usage u ON u.execution_id = m.execution_id
+    WHERE m.role = 'user' GROUP BY m.id, m.content"""
 
 #: What holds besides where no process was killed or slept past its lease.
 UNHARMED: Rules = {
@@ -113,6 +125,19 @@ def offending(data: Path, database: str | None, *, unharmed: bool = False) -> di
     """The rows that break each rule, as texts; a rule that holds is left out."""
     rules = {**OFFENDERS, **UNHARMED} if unharmed else OFFENDERS
     return ask_sqlite(data / "arvis.db", rules) if database is None else _postgresql(database, rules)
+
+
+def seen(data: Path, database: str | None) -> tuple[frozenset[str], Mapping[str, int]]:
+    """The ids of the messages whose turn waited for a person; the receipts of each message's turn, by its text."""
+    if database is None:
+        with closing(sqlite3.connect(f"file:{data / 'arvis.db'}?mode=ro", uri=True)) as connection:
+            return _seen(connection.execute)
+    with psycopg.connect(database, options="-c default_transaction_read_only=on") as server:
+        return _seen(server.execute)
+
+
+def _seen(query: Query) -> tuple[frozenset[str], Mapping[str, int]]:
+    return frozenset(row[0] for row in query(WAITED)), {row[0]: row[1] for row in query(RECEIPTS)}
 
 
 def ask_sqlite(path: Path, rules: Rules) -> dict[str, list[str]]:

@@ -107,7 +107,23 @@ def poisoned(history: History, **changes: object) -> History:
     return replace(history, poison=replace(poison, **changes))  # type: ignore[arg-type]
 
 
+def unread(history: History) -> History:
+    """The prompt of the reply to two messages lacks the second one, although the reply names it."""
+    return call(history, 2, prompt=history.calls[2].prompt[:-1])
+
+
 SPOILED: dict[str, tuple[Callable[[History], History], str, Kind]] = {
+    "settled unread": (unread, "a_reply_read_what_it_answers", Kind.UNREAD),
+    "stamped twice": (
+        lambda h: replace(h, marks=["k1.0.0", "k1.0.1", "k1.0.0"]),
+        "what_must_not_be_repeated_is_done_once",
+        Kind.STORED_TWICE,
+    ),
+    "not booked": (
+        lambda h: replace(h, receipts={"m-000001": 0, "m-000002": 1, "m-000004": 1}),
+        "finished_calls_are_booked",
+        Kind.UNBOOKED,
+    ),
     "never acknowledged": (
         lambda h: message(h, 3, acked=None, ids=()),
         "every_message_is_accepted",

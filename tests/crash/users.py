@@ -22,6 +22,10 @@ from tests.crash.trigger import Moments, Sight, Trigger
 
 ACK_WITHIN = 15.0
 PAUSE_BETWEEN_TRIES = 0.02
+#: What stands before the token of a message.
+ASKING = "Please answer"
+#: How often somebody looks for questions, in seconds.
+LOOK = 0.2
 #: Share of the acknowledged messages that are sent once more, by a client that forgot its acknowledgement.
 FORGETFUL = 0.05
 #: Share of the moments at which somebody writes several messages in a row.
@@ -46,8 +50,17 @@ class User:
     acknowledgement is lost, the message is sent again."""
 
     def __init__(
-        self, *, channel: str, voice: Voice, rng: Random, rate: float, number: Callable[[], int], moments: Moments
+        self,
+        *,
+        channel: str,
+        voice: Voice,
+        rng: Random,
+        rate: float,
+        number: Callable[[], int],
+        moments: Moments,
+        asking: str = ASKING,
     ) -> None:
+        self._asking = asking
         self._channel = channel
         self._voice = voice
         self._rng = rng
@@ -87,7 +100,7 @@ class User:
         while True:
             tries += 1
             try:
-                ids.append(await self._voice.say(token, f"Please answer {token}."))
+                ids.append(await self._voice.say(token, f"{self._asking} {token}."))
             except Refused:
                 await asyncio.sleep(PAUSE_BETWEEN_TRIES)
                 continue
@@ -95,6 +108,22 @@ class User:
             self._moments.acknowledged.fire(sight)
             if not self._moments.unheard.fire(sight):
                 return ids, tries
+
+
+async def decide(doors: Doors, rng: Random) -> None:
+    """Answer the questions of turns, until cancelled: a call that may have been made is not made again."""
+    while True:
+        await asyncio.sleep(LOOK)
+        with suppress(*Refused):
+            door = await doors.one(rng)
+            async with door.session.get(f"{door.url}/api/waits?open=true", headers=door.headers) as response:
+                response.raise_for_status()
+                waits = (await response.json())["items"]
+            for wait in waits:
+                answer = {"decision": "answer", "text": "skip"}
+                url = f"{door.url}/api/waits/{wait['id']}/answer"
+                async with door.session.post(url, json=answer, headers=door.headers):
+                    """Somebody may have been faster, or the turn is over."""
 
 
 class HttpVoice:

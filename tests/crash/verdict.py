@@ -18,6 +18,8 @@ class Kind(StrEnum):
     SHOWN_TWICE = "shown twice"
     MISSING = "missing"
     LATE = "late recovery"
+    UNREAD = "unread"
+    UNBOOKED = "not booked"
     OTHER = "other"
 
 

@@ -9,7 +9,9 @@ from tests.crash.variants import (
     no_fencing,
     no_inbox_key,
     no_lease_recovery,
+    open_calls_are_forgotten,
     send_before_commit,
+    unread_is_settled,
 )
 
 VARIANTS = {
@@ -21,6 +23,8 @@ VARIANTS = {
         no_fencing,
         no_inbox_key,
         no_lease_recovery,
+        open_calls_are_forgotten,
         send_before_commit,
+        unread_is_settled,
     )
 }

@@ -19,6 +19,7 @@ from tests.crash.cluster import Shape
 from tests.crash.oracle import every_message_is_accepted
 from tests.crash.report import Result
 from tests.crash.verdict import Rule
+from tests.crash.work import install
 
 PARTS = ("arvis", "connectors", "migrations")
 NOT_COPIED = shutil.ignore_patterns("node_modules", "ui")
@@ -56,6 +57,7 @@ class Variant:
     lease: float | None = None
     aimed_after: float = 0.0
     rate: float = 1.0
+    working: int = 0
 
     @property
     def needs_server(self) -> bool:
@@ -70,6 +72,7 @@ class Variant:
             shape=self.shape,
             aimed_after=self.aimed_after,
             rate=self.rate,
+            working=self.working,
             patience=self.patience,
             lease=self.lease,
             database=database,
@@ -97,6 +100,7 @@ def copied(checkout: Path) -> Iterator[Path]:
         code = Path(name)
         for part in PARTS:
             shutil.copytree(checkout / part, code / part, ignore=NOT_COPIED)
+        install(code)
         yield code
 
 

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim
+from tests.crash.calls import finished_calls_are_booked
+from tests.crash.variants.build import Edit, Variant
+
+VARIANT = Variant(
+    name="open_calls_are_forgotten",
+    breaks="a call that was answered just before a kill costs nothing",
+    edits=(
+        Edit(
+            "arvis/runner/open_calls.py",
+            old="            continue  # somebody was faster\n",
+            new="            continue\n        continue\n",
+        ),
+    ),
+    caught_by=[finished_calls_are_booked],
+    blows=6,
+    aim=Aim.RANDOM,
+    patience=60,
+    rate=2.0,
+    working=4,
+)

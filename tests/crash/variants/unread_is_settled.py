@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from tests.crash.blows import Aim
+from tests.crash.calls import a_reply_read_what_it_answers
+from tests.crash.variants.build import Edit, Variant
+
+VARIANT = Variant(
+    name="unread_is_settled",
+    breaks="words that joined a turn leave its prompt with the oldest round of tools, and are settled all the same",
+    edits=(
+        Edit(
+            "arvis/context/tool_rounds.py",
+            old="    return [record, *whole] if record.content else whole\n",
+            new="    return whole\n",
+        ),
+        Edit("arvis/agents/unread.py", old="    if not unread:\n", new="    if asked:\n"),
+    ),
+    caught_by=[a_reply_read_what_it_answers],
+    blows=6,
+    aim=Aim.RANDOM,
+    patience=60,
+    rate=2.0,
+    working=4,
+)

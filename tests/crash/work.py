@@ -1,0 +1,121 @@
+"""The work of the campaign: turns that use tools, in a small window, and what is left behind by these tools.
+
+Which calls a message needs follows from its token alone, and the model asks for those of which its prompt shows no trace. So a
+prompt that forgets a call has it made again, and a tool that must not be repeated leaves a mark for each time that it was called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from arvis.testing.openai_server import CallsTools
+
+#: The agent that works, its model and what that holds (tokens).
+WORKER, MODEL, WINDOW = "worker", "small", 8_000
+AGENT = {
+    "slug": WORKER,
+    "name": "Worker",
+    "model": MODEL,
+    "context_tokens": WINDOW,
+    "tools": ["look", "stamp"],
+    "on_new_message": "steer",
+}
+#: How many rounds of calls a message needs, how many calls a round has, and how long an output is (characters).
+ROUNDS, CALLS, SIZES = (0, 2, 5, 5), (6, 8), (200, 1_500, 6_000)
+#: Share of the calls that must not be repeated.
+STAMPS = 0.3
+MARKS = "stamps.log"
+
+_TOOLS = f'''
+"""Tools of the campaign."""
+
+import os
+
+from arvis.domain.tools import Risk
+from arvis.tools.function import FunctionTool
+
+
+def create_look(services):
+    async def look(key: str, size: int) -> str:
+        """Look something up."""
+        return (f"{{key}} " * size)[:size]
+
+    return FunctionTool(look, risk=Risk.READ)
+
+
+def create_stamp(services):
+    async def stamp(key: str, *, caller) -> str:
+        """Leave a mark that stays."""
+        log = caller.workspace.parents[2] / "{MARKS}"
+        descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(descriptor, f"{{key}}\\\\n".encode())
+        os.close(descriptor)
+        return f"{{key}} is stamped"
+
+    return FunctionTool(stamp, risk=Risk.READ, repeatable=False)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a tool; `key` names it everywhere."""
+
+    tool: str
+    key: str
+    arguments: Mapping[str, Any]
+
+
+class Asks(CallsTools):
+    """An answer that asks for these steps, each under an id of its own."""
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> Asks:
+        return cls(tuple((step.tool, json.dumps(dict(step.arguments))) for step in steps))
+
+    def _call(self, number: int) -> dict[str, Any]:
+        asked = super()._call(number)
+        return {**asked, "id": json.loads(self.calls[number][1])["key"]}
+
+
+def install(code: Path) -> None:
+    """Put the tools beside a copy of the program, as an installed package has them."""
+    about = code / "crash_tools-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: crash-tools\nVersion: 1\n")
+    (about / "entry_points.txt").write_text(
+        "[arvis.tools]\nlook = crash_tools:create_look\nstamp = crash_tools:create_stamp\n"
+    )
+    (code / "crash_tools.py").write_text(_TOOLS.replace("\\\\n", "\\n"))
+
+
+def next_steps(token: str, prompt: str) -> list[Step]:
+    """The calls of the first round that this prompt (as JSON) shows no trace of; none when the work is done."""
+    for group in _rounds(token):
+        if missing := [step for step in group if step.key not in prompt]:
+            return missing
+    return []
+
+
+def marks(data: Path) -> list[str]:
+    """The keys of the calls that must not be repeated, as often as they were made."""
+    with suppress(FileNotFoundError):
+        return (data / MARKS).read_text().split()
+    return []
+
+
+def _rounds(token: str) -> Iterator[list[Step]]:
+    rng, number = Random(token), token.removeprefix("m-")
+    for place in range(rng.choice(ROUNDS)):
+        yield [_step(rng, f"k{number}.{place}.{call}") for call in range(rng.randint(*CALLS))]
+
+
+def _step(rng: Random, key: str) -> Step:
+    if rng.random() < STAMPS:
+        return Step("stamp", key, {"key": key})
+    return Step("look", key, {"key": key, "size": rng.choice(SIZES)})
