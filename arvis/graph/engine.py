@@ -35,6 +35,9 @@ LAST_SECONDS = 2.0
 #: So many steps are committed as one: a long way without a call outside must hold up neither the writer nor the process.
 MOST_UNCOMMITTED = 100
 
+#: Of many branches so many are begun or taken over at once: everything else has its turn in between.
+BESIDES = 16
+
 #: Asked once, outside the commit, what is to be committed with this end.
 Conclude = Callable[[Execution], Closing]
 
@@ -124,7 +127,7 @@ class Engine:
                     break
                 done, _ = await asyncio.wait(visits, return_when=asyncio.FIRST_COMPLETED)
                 failed = failed or next((visit for visit in done if _has_failed(visit)), None)
-                called_outside = _take_over(progress, {visit: visits.pop(visit) for visit in done})
+                called_outside = await _take_over(progress, {visit: visits.pop(visit) for visit in done})
                 if called_outside and (visits or failed) and not progress.ended:
                     await self._commit(job, progress)
             if failed is not None and not progress.ended:
@@ -138,9 +141,11 @@ class Engine:
         fresh = [cursor for cursor in progress.ready() if cursor.id not in busy]
         if fresh and progress.has_news:
             await self._commit(job, progress)
-        for cursor in fresh:
+        for number, cursor in enumerate(fresh, 1):
             visit = self._visit(job, progress, cursor, keep=partial(self._keep_alone, job))
             visits[asyncio.create_task(visit)] = cursor
+            if number % BESIDES == 0:
+                await asyncio.sleep(0)
 
     async def _visit(
         self,
@@ -282,11 +287,13 @@ def _has_failed(visit: _Visit) -> bool:
     return visit.cancelled() or visit.exception() is not None
 
 
-def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
+async def _take_over(progress: Progress, done: Mapping[_Visit, Cursor]) -> bool:
     """Take over what the visits that succeeded decided; whether any of them called the outside. Once one of them has
     ended the execution, the decisions of the others count no more, only what they learnt."""
     called_outside = False
-    for visit, cursor in done.items():
+    for number, (visit, cursor) in enumerate(done.items(), 1):
+        if number % BESIDES == 0:
+            await asyncio.sleep(0)
         if _has_failed(visit):
             continue
         context, decision = visit.result()

@@ -212,4 +212,8 @@ def _apart(one: Regions, other: Regions) -> bool:
 
 
 def _most(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {key: max(each.get(key, 0) for each in counts) for each in counts for key in each}
+    most: dict[str, int] = {}
+    for each in counts:
+        for key, count in each.items():
+            most[key] = max(most.get(key, 0), count)
+    return most

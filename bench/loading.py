@@ -1,0 +1,166 @@
+"""`python -m bench.loading --minutes 30`: everything at once, and what one quiet person notices of it.
+
+A wide join that runs again and again, one person who floods, 300 open sockets and uploads, beside one person who talks
+with the demo model. Printed are the answers of `/health` (p99) and the waits of the quiet person (p95) with and without the
+load, and what the watch over the event loop saw.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+
+from tests.acceptance.daemon import running_daemon
+
+SOCKETS = 300
+WIDTH = 400
+UPLOAD = 2_000_000
+#: Goals: `/health` in ms, and by how much the quiet person may wait longer.
+HEALTH_MS, FACTOR = 50.0, 2.0
+
+
+class House:
+    """The daemon under load, over one session."""
+
+    def __init__(self, url: str, key: str, session: aiohttp.ClientSession) -> None:
+        self.url, self._session = url, session
+        self._headers = {"Authorization": f"Bearer {key}"}
+        self.key = key
+
+    async def call(self, method: str, path: str, body: object = None) -> tuple[int, object]:
+        async with self._session.request(method, self.url + path, json=body, headers=self._headers) as response:
+            return response.status, await response.json(content_type=None)
+
+    async def upload(self, data: str, channel: str) -> int:
+        """`data` is base64."""
+        file = {"filename": "note.bin", "contentType": "application/octet-stream", "data": data}
+        message = {"content": "Look", "channelId": channel, "attachments": [file]}
+        return (await self.call("POST", "/api/message", message))[0]
+
+    @asynccontextmanager
+    async def socket(self, channel: str) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        async with self._session.ws_connect(self.url.replace("http", "ws") + "/ws") as socket:
+            await socket.send_json({"type": "auth", "apiKey": self.key, "channelId": channel})
+            await socket.receive_json(timeout=60)
+            yield socket
+
+
+def wide() -> dict[str, object]:
+    names = [f"w{number}" for number in range(WIDTH)]
+    kinds = [("start", "start"), *((name, "wait") for name in names), ("m", "merge")]
+    nodes = [
+        {"id": id_, "type": kind, "x": 0, "y": 0, "data": {"amount": 0} if kind == "wait" else {}}
+        for id_, kind in kinds
+    ]
+    pairs = [pair for name in names for pair in (("start", name), (name, "m"))]
+    connections = [{"id": f"c{at}", "source": one, "target": other} for at, (one, other) in enumerate(pairs)]
+    settings = {"maxSteps": 10_000, "maxBranches": WIDTH + 1}
+    return {"schema": 1, "settings": settings, "nodes": nodes, "connections": connections}
+
+
+async def measured(house: House, seconds: float) -> tuple[list[float], list[float]]:
+    """Answers of `/health` and waits of the quiet person, in ms."""
+    end, health, waits = time.monotonic() + seconds, list[float](), list[float]()
+
+    async def ask() -> None:
+        while time.monotonic() < end:
+            begin = time.perf_counter()
+            await house.call("GET", "/health")
+            health.append((time.perf_counter() - begin) * 1000)
+            await asyncio.sleep(0.05)
+
+    async def talk() -> None:
+        while time.monotonic() < end:
+            begin = time.perf_counter()
+            _, told = await house.call("POST", "/api/message", {"content": "Hello", "channelId": "quiet"})
+            assert isinstance(told, dict)
+            await house.call("GET", f"/api/messages/{told['messageId']}/wait?timeout=60")
+            waits.append((time.perf_counter() - begin) * 1000)
+            await asyncio.sleep(0.2)
+
+    await asyncio.gather(ask(), talk())
+    return health, waits
+
+
+@asynccontextmanager
+async def loaded(house: House, workflow: str) -> AsyncIterator[dict[str, int]]:
+    """The load, until the block ends; how often each part of it was done or refused."""
+    counts: dict[str, int] = {}
+
+    async def again(name: str, act: Callable[[], Awaitable[int]], pause: float) -> None:
+        while True:
+            status = await act()
+            counts[f"{name} {status}"] = counts.get(f"{name} {status}", 0) + 1
+            await asyncio.sleep(pause)
+
+    async def run() -> int:
+        return (await house.call("POST", f"/api/workflows/{workflow}/runs", {}))[0]
+
+    async def flood() -> int:
+        message = {"content": "spam " * 50, "channelId": "spam", "userId": "spammer"}
+        return (await house.call("POST", "/api/message", message))[0]
+
+    data = base64.b64encode(os.urandom(UPLOAD)).decode()
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(SOCKETS):
+            await stack.enter_async_context(house.socket(f"room-{number}"))
+        counts["sockets"] = SOCKETS
+        tasks = [
+            asyncio.create_task(again("join", run, 1.0)),
+            asyncio.create_task(again("flood", flood, 0.02)),
+            asyncio.create_task(again("upload", lambda: house.upload(data, "files"), 0.5)),
+        ]
+        try:
+            yield counts
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+async def measure(url: str, key: str, minutes: float) -> bool:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        house = House(url, key, session)
+        status, told = await house.call("POST", "/api/workflows", {"name": "Wide", "document": wide()})
+        assert status == 201, told
+        assert isinstance(told, dict)
+        await measured(house, 3)
+        _, idle = await measured(house, min(30.0, minutes * 20))
+        async with loaded(house, told["id"]) as counts:
+            health, waits = await measured(house, minutes * 60)
+        _, seen = await house.call("GET", "/health")
+    p99, before, during = percentile(health, 0.99), percentile(idle, 0.95), percentile(waits, 0.95)
+    print(json.dumps({"load": counts, "health": seen}, indent=1))
+    print(f"/health: {len(health)} answers, p99 {p99:.1f} ms (goal {HEALTH_MS:.0f} ms), longest {max(health):.1f} ms")
+    print(f"quiet person: {len(waits)} answers, p95 {during:.0f} ms, idle {before:.0f} ms: {during / before:.1f} times")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    return p99 <= HEALTH_MS and during <= FACTOR * before
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.loading", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, running_daemon(Path(folder)) as daemon:
+        met = asyncio.run(measure(daemon.url, daemon.api_key, options.minutes))
+        print("\n".join(line[:400] for line in daemon.log().splitlines() if "event_loop_blocked" in line))
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
