@@ -167,8 +167,8 @@ def verdict_of(failure: RunFailed | BudgetReached | BudgetBusy) -> Verdict:
     error = failure.error
     if error.kind is ProviderErrorKind.RATE_LIMIT:
         return NotBefore(LIMIT_SECONDS if error.retry_after is None else error.retry_after, "rate_limit")
-    if error.kind in PERMANENT:
-        return GiveUp(error.kind, error.what)
+    if error.kind in PERMANENT or error.kind is ProviderErrorKind.EMPTY:
+        return GiveUp(error.kind, error.what)  # an empty reply was asked for several times within the run
     return TryAgain(error.what)
 
 

@@ -18,6 +18,7 @@ from arvis.agents.briefing import Briefing, Materials, written
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
 from arvis.agents.completion import EXPLICIT, LISTEN, RULES, Completion, listen
+from arvis.agents.cut_replies import marked
 from arvis.agents.examination import READ_FILES, InputNode, load_arrival
 from arvis.agents.extending import Brought, Extending
 from arvis.agents.joining import came_meanwhile, heard_by, heard_with, newcomers, noted, restart, way_of
@@ -187,12 +188,14 @@ class _Nodes:
         result = RunResult.from_json(answer)
         result = self._manner.read(result if request.tools else replace(result, calls=()))
         read = answer.get("read", read_in(request.turns))
-        if result.calls and not off:
+        asks = bool(result.calls)
+        if asks and not off:
             return Next(None, read=read, **rounds.asked(number + 1, result.content, result.calls, result.thoughts))
         if (taken := await restart(self._store, context, asked["agent"]["on_new_message"])) is not None:
             return taken
+        result = marked(result)
         if not result.content.strip():
-            result = replace(result, content=notices.no_answer(asked["agent"]["name"]))
+            result = replace(result, content=_without_words(asked["agent"]["name"], asked_for_tools=asks))
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
         files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
         return Completion(context, asked["agent"]["explicit"], self._loops, read).decide(result, files)
@@ -243,6 +246,7 @@ class _Nodes:
             tools=() if off and not made else _with_used(specs, made),
             tools_off=off,
             conversation=context.state["conversation"],
+            allow_empty=rounds.ends_with_tools(context.state),
         )
 
     async def _used(self, context: NodeContext, came: Sequence[str] = (), *, group: bool) -> list[Round]:
@@ -341,6 +345,11 @@ def may_compact(execution: Execution) -> bool:
         return False
     came = execution.state.get("compaction")
     return came is None or (came["rounds"] > 0 and came["failed"] is None)
+
+
+def _without_words(agent: str, *, asked_for_tools: bool) -> str:
+    """In the place of a reply that holds no words: it asked for tools when it had to answer, or tools have done the work."""
+    return notices.no_answer(agent) if asked_for_tools else notices.COMPLETED
 
 
 def _with_used(specs: Sequence[ToolSpec], turns: Sequence[Turn]) -> tuple[ToolSpec, ...]:

@@ -14,6 +14,7 @@ from arvis.agents.conductor import conductor_rules
 from arvis.agents.input import sanitise
 from arvis.agents.standing import Standing
 from arvis.context import NO_EXTRAS, Budget, Extras, Ingredients, Prompt, Round, compose, first_zone, plain_rules
+from arvis.context.budget import LONGEST_REPLY
 from arvis.context.talk import line_of
 from arvis.conversations import Estimator, estimator_of
 from arvis.domain.agents import HARMLESS_TOOLS, Agent
@@ -59,7 +60,9 @@ class Briefing:
 
     def budget(self, turn: Standing) -> Budget:
         agent = turn.agent
-        return Budget(self._runner.window(agent.model, agent.fallbacks), agent.context_tokens)
+        window = self._runner.window(agent.model, agent.fallbacks)
+        longest = self._runner.reply_tokens(agent.model, agent.fallbacks)
+        return Budget(window, agent.context_tokens, longest or LONGEST_REPLY)
 
     def prompt(self, turn: Standing, brought: Materials) -> Prompt:
         agent, budget, estimator = turn.agent, self.budget(turn), estimator_of(self.calibration(turn))

@@ -19,6 +19,7 @@ from arvis.agents import compacting_rows as rows
 from arvis.agents import compacting_text as texts
 from arvis.agents.compacting_plan import Plan
 from arvis.agents.compacting_rows import COMPACTION, Backlog, Draft
+from arvis.agents.cut_replies import marked
 from arvis.agents.model_call import ModelCaller
 from arvis.agents.standing import SUMMARIES
 from arvis.domain.agents import Agent
@@ -248,7 +249,7 @@ class Compactor:
         if self._fast is not None:
             model, fallbacks = self._fast, (*((agent.model,) if agent.model else ()), *agent.fallbacks)
         call = partial(self._caller.call, context, request, spender=found.spender, model=model, fallbacks=fallbacks)
-        return RunResult.from_json(await context.once("model", call)).content
+        return marked(RunResult.from_json(await context.once("model", call))).content
 
 
 def compaction_graph(compactor: Compactor) -> Graph:

@@ -36,12 +36,13 @@ _UNSEEN = (
     f"|(?<![{_JOINED}])\u200d(?!(?<=[{_PICTURES}]\u200d)[{_PICTURES}])"
 )
 _REMOVED = re.compile(f"({_REGION_FLAG})|{_UNSEEN}")
-#: Line and paragraph marks, the narrow blank, and what else stands for a gap between words.
-_GAPS = re.compile("[ \t\u2028\u2029\u202f\r]{2,}|[\u2028\u2029\u202f\r]")
+#: Line and paragraph marks and the narrow blank stand for a gap between words. Blanks and tabs stay: they may be indentation.
+_GAPS = re.compile("[\u2028\u2029\u202f\r]")
+#: Empty lines in front of the text; the blanks of its first line stay.
+_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 #: Where none of these is found, there is nothing to clean: most messages, and a prompt has a hundred of them.
 _DOUBTFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
-    "|[ \t]{2}|\n[ \t]?\n[ \t]?\n"
+    "[\x00-\x08\x0b-\x1f\x7f\u200b-\u200f\u2028-\u202f\u2066-\u2069\ufeff\U000e0000-\U000e007f]|\n[ \t]*\n[ \t]*\n"
 )
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -55,10 +56,10 @@ class Sanitised:
 
 
 def sanitise(text: str) -> Sanitised:
-    """Without characters that nobody sees, runs of blanks and runs of empty lines. Code between fences stays as it is, and
-    joiners stay where a script or a picture needs them."""
+    """Without characters that nobody sees, and with one empty line in a row at most. Blanks and indentation stay, as does
+    everything between code fences, and joiners where a script or a picture needs them."""
     if len(text) <= LONGEST and not _DOUBTFUL.search(text):
-        return Sanitised(text.strip(), truncated=False)
+        return Sanitised(_trimmed(text), truncated=False)
     lines: list[str] = []
     fence = ""
     for raw in text.split("\n"):
@@ -67,8 +68,14 @@ def sanitise(text: str) -> Sanitised:
             continue
         lines.append(line)
         fence = _fence_after(line, fence)
-    cleaned = "\n".join(lines).strip()
+    cleaned = _trimmed("\n".join(lines))
     return Sanitised(cleaned[:LONGEST].rstrip(), truncated=len(cleaned) > LONGEST)
+
+
+def _trimmed(text: str) -> str:
+    """The blanks of the first line are indentation where others follow."""
+    trimmed = _EMPTY_LINES.sub("", text).rstrip()
+    return trimmed if "\n" in trimmed else trimmed.strip()
 
 
 def _clean(line: str) -> str:

@@ -16,12 +16,22 @@ NOTED = "Noted."
 EXHAUSTED = "\n\n[I stop here: this has taken as many steps as it may.]"
 _STOPPED_FOR = "\n\n[I stop here: {reason}.]"
 CUT = "\n\n[This answer was longer than allowed and is cut here.]"
+#: The same where the model was allowed no more tokens.
+CUT_TOKENS = "\n\n[This answer reached the output limit of the model and is cut here.]"
+#: In the place of a reply of which the limit left nothing.
+CUT_EMPTY = (
+    "The model reached its output limit before it wrote an answer. Please ask for less at once, or ask the owner to raise "
+    "the limit (`reply_tokens`)."
+)
+#: In the place of a reply without words after tools have done the work (seed 003).
+COMPLETED = "I have completed my task."
 
 _FAILURES = {
     ProviderErrorKind.AUTH: "the model's account does not accept its key. The owner has to look at it.",
     ProviderErrorKind.QUOTA: "the model's account has no credit left. The owner has to look at it.",
     ProviderErrorKind.TOO_LONG: "this conversation is too long for the model.",
-    ProviderErrorKind.REFUSED: "the model declined to answer it.",
+    ProviderErrorKind.REFUSED: "the model, or the content filter of its vendor, declined to answer it. Please ask in another way.",
+    ProviderErrorKind.EMPTY: "the model gave an empty answer each time. Please ask in another way.",
     ProviderErrorKind.BAD_REQUEST: "the model did not understand the request. The owner has to look at it.",
     "no_model": "no account serves the model that this agent is set to. The owner has to look at it.",
     "broken": "this agent is not set up correctly. The owner has to look at it.",

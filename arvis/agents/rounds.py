@@ -74,6 +74,12 @@ def made(number: int, place: tuple[str, int], refused: Mapping[int, ToolOutput])
     return {f"result {number}": {"place": list(place), "refused": outputs}}
 
 
+def ends_with_tools(state: Mapping[str, Any]) -> bool:
+    """Return whether the outputs of tools are what the model reads last."""
+    number = count(state)
+    return number > 0 and bool(state[f"round {number}"]["calls"]) and not state.get(f"heard {number}")
+
+
 def count(state: Mapping[str, Any]) -> int:
     """How many rounds there were."""
     number = 0

@@ -88,6 +88,11 @@ def _plan(call: ToolCall, times: int, offer: Offer, permit: Callable[[Tool], Per
         return planned.refused(
             "This very call was made before, and its result will not change. Answer with what you have."
         )
+    if call.partial:
+        return planned.refused(
+            "This call was not made: your reply reached its output limit before the arguments were complete. Call again with "
+            "shorter arguments, in several calls if need be."
+        )
     if call.arguments is None:
         return planned.refused("The arguments are no JSON object. Write them as one.")
     if (wrong := misfit(tool, call.arguments)) is not None:

@@ -65,7 +65,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         new_id=base.new_id,
         random=random.random,
         prices=_prices(config),
-        counting=ModelCounting(windows=config.windows),
+        counting=ModelCounting(windows=config.windows, replies=config.reply_tokens, reply=config.limits.reply_tokens),
         sees=lambda provider, model: sees(provider, model, config.vision),
         first_byte=config.model.first_byte_seconds,
     )

@@ -32,7 +32,7 @@ from arvis.config.sections import (
     Web,
 )
 from arvis.config.telemetry import Telemetry
-from arvis.config.values import IdList, Name, Raw, Refused, SecretReference, SecretText, TextList, Tokens
+from arvis.config.values import IdList, Name, Raw, Refused, ReplyTokens, SecretReference, SecretText, TextList, Tokens
 from arvis.domain.messages import Address
 from arvis.domain.runs import Account
 
@@ -70,7 +70,7 @@ def _language(value: str) -> str:
 class Common(Section):
     """What is the same in the file and in use. `owners` maps a platform to user ids with full rights (and
     `notify` to where they are told what goes wrong), `prices` a
-    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds, `vision` to whether it
+    model (also written `provider/model`) to what it costs, `windows` to how many tokens it holds, `reply_tokens` to how many a reply may have, `vision` to whether it
     sees pictures; `secrets_key` is the key of what is sealed in the database (None: the one in the data folder)."""
 
     # Only its children are ever made: building its checks would cost the start some milliseconds for nothing.
@@ -97,6 +97,7 @@ class Common(Section):
     budgets: Budgets = Budgets()
     prices: Annotated[dict[Name, PriceEntry], Field(default_factory=dict)]
     windows: Annotated[dict[Name, Tokens], Field(default_factory=dict)]
+    reply_tokens: Annotated[dict[Name, ReplyTokens], Field(default_factory=dict)]
     vision: Annotated[dict[Name, bool], Field(default_factory=dict)]
     mcp: Mcp = Mcp()
     telemetry: Telemetry = Telemetry()

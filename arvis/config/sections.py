@@ -16,6 +16,7 @@ from arvis.config.values import (
     Name,
     Positive,
     Refused,
+    ReplyTokens,
     SecretText,
     Slug,
     TextList,
@@ -220,6 +221,7 @@ class Limits(Section):
     messages as they like and ten times the bytes (None: no limit)."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
+    reply_tokens: ReplyTokens = 4_096
     reply_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     attachment_bytes: Annotated[Whole, Field(ge=0, le=1_073_741_824)] = 20_971_520
     tool_rounds: Annotated[Whole, Field(ge=0, le=100)] = 5

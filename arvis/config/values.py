@@ -163,6 +163,8 @@ def is_loopback(host: str) -> bool:
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 #: The window of a model; below this no prompt has room.
 Tokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=1_024, le=100_000_000)]
+#: The longest reply; below this no answer has room, and above it no model goes.
+ReplyTokens = Annotated[int, BeforeValidator(_no_bool), Field(ge=16, le=1_000_000)]
 Amount = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, le=86_400, allow_inf_nan=False)]
 

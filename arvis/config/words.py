@@ -68,6 +68,7 @@ WORDS: Mapping[str, str] = {
     "speech.buffer.least_characters": "what is shorter waits for more, or for silence",
     "speech.buffer.languages": "whose words end and begin a thought: en, de, ru, zh; empty: all of them",
     "limits.message_bytes": "the largest message, in bytes",
+    "limits.reply_tokens": "the largest reply of a model, in tokens; a longer one is cut and says so",
     "limits.reply_bytes": "the largest reply, in bytes",
     "limits.attachment_bytes": "the largest attachment, in bytes",
     "limits.tool_rounds": "how often a model may ask for tools in one turn",
@@ -113,5 +114,6 @@ WORDS: Mapping[str, str] = {
         "US dollars per million tokens by model: {input, output, cached, written}, over the built-in list prices"
     ),
     "windows": "how many tokens a model holds, prompt and reply together, over what is known of it",
+    "reply_tokens": "how many tokens a reply of a model may have, over limits.reply_tokens",
     "vision": "which models see pictures, over what is known of their names",
 }

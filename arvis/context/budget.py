@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 #: Room for the reply and for what estimates miss: the smaller of this and a quarter of the ceiling.
 RESERVE = 20_000
-#: No reply of a chat is longer, in tokens.
+#: No reply of a chat is longer, in tokens, unless the configuration says so.
 LONGEST_REPLY = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Of an agent on a model. `window` is what the model holds, prompt and reply together; `context_tokens` is the
-    agent's own ceiling (None: the whole window). All in tokens."""
+    agent's own ceiling (None: the whole window), `longest_reply` what the configuration allows. All in tokens."""
 
     window: int
     context_tokens: int | None = None
+    longest_reply: int = LONGEST_REPLY
 
     @property
     def ceiling(self) -> int:
@@ -24,7 +25,7 @@ class Budget:
 
     @property
     def reserve(self) -> int:
-        return min(RESERVE, self.ceiling // 4)
+        return min(max(RESERVE, self.longest_reply), self.ceiling // 4)
 
     @property
     def usable(self) -> int:
@@ -39,7 +40,7 @@ class Budget:
     @property
     def reply(self) -> int:
         """The longest reply to ask for."""
-        return min(LONGEST_REPLY, self.reserve)
+        return min(self.longest_reply, self.reserve)
 
     @property
     def most(self) -> int:

@@ -35,11 +35,26 @@ from arvis.domain.messages import FileKind, PastMessage, Role, StoredMessage
 from arvis.domain.runs import Turn, read_in
 from arvis.domain.taint import CLEAN, Label, Taint
 
-#: In the order in which they stand in the prompt. Skills count among the tools.
-LAYERS = ("identity", "tools", "sticky", "memory", "incidents", "summaries", "history", "observed", "current", "clock")
-
-#: Comes last, of agents that have some.
+#: What agents with plugins have besides: blocks that stay the same stand behind the tools, others at the end of what changes.
 PLUGINS = "plugins"
+#: The parts of `changing` in the order in which they stand in the prompt, each with its layers. Skills count among the tools.
+_CHANGING: Mapping[str, tuple[str, ...]] = {
+    "skills": (),
+    "notes": ("sticky", "memory"),
+    "summaries": ("summaries",),
+    "incidents": ("incidents",),
+    PLUGINS: (),
+}
+#: In the order in which they stand in the prompt.
+LAYERS = (
+    "identity",
+    "tools",
+    *(layer for layers in _CHANGING.values() for layer in layers),
+    "history",
+    "observed",
+    "current",
+    "clock",
+)
 
 #: The skills of a turn take at most so many tokens, and such a part of the usable ones.
 SKILL_TOKENS = 4_000
@@ -104,9 +119,16 @@ def compose(given: Ingredients) -> Prompt:
     room = sheet.room()
     said, kept = sheet.talk(aside, current, room)
     left_out = len(given.history) - kept
+    changing = {
+        "skills": skills,
+        "notes": notes.text_of([*sticky.notes, *memory.notes]),
+        "summaries": summaries.text,
+        "incidents": incidents,
+        PLUGINS: plugins,
+    }
     return Prompt(
         system=system,
-        changing=_joined(skills, notes.text_of([*sticky.notes, *memory.notes]), summaries.text, incidents, plugins),
+        changing=_joined(*(changing[part] for part in _CHANGING)),
         now=now,
         turns=alternating(said),
         rounds=rounds.turns,

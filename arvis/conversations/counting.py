@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arvis.conversations.calibration import estimator_of, learn
 from arvis.conversations.tokens import measure_request
-from arvis.conversations.windows import window_of
+from arvis.conversations.windows import own_of, window_of
 from arvis.domain.measures import Measure
 from arvis.domain.runs import RunRequest
 from arvis.ports.compactions import Calibration
@@ -15,10 +15,15 @@ from arvis.ports.store import Transaction
 
 
 class ModelCounting:
-    """`Counting` of the runner. `windows` are those of the configuration."""
+    """`Counting` of the runner. `windows` are those of the configuration, `replies` its longest replies by model, and `reply`
+    the one of all other models (None: the runner's caller knows)."""
 
-    def __init__(self, *, windows: Mapping[str, int]) -> None:
+    def __init__(
+        self, *, windows: Mapping[str, int], replies: Mapping[str, int] | None = None, reply: int | None = None
+    ) -> None:
         self._windows = dict(windows)
+        self._replies = dict(replies or {})
+        self._reply = reply
 
     def measure(self, request: RunRequest) -> Measure:
         return measure_request(request)
@@ -28,6 +33,11 @@ class ModelCounting:
 
     def window(self, provider: str, model: str, learnt: int | None) -> int:
         return window_of(provider, model, self._windows, learnt)
+
+    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
+        """Return the longest reply in tokens, and whether the configuration says it of this very model."""
+        own = own_of(provider, model, self._replies)
+        return (self._reply, False) if own is None else (own, True)
 
 
 def note_counts(

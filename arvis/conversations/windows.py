@@ -39,15 +39,20 @@ _RULES: Sequence[tuple[re.Pattern[str], int]] = tuple(
 def window_of(provider: str, model: str, own: Mapping[str, int], learnt: int | None) -> int:
     """In tokens. `model` may carry prefixes, as OpenRouter writes them (`openai/gpt-4.1`). `own` are those of the
     configuration, by `model` or `provider/model`; `learnt` is what the vendor told."""
-    plain = model.rpartition("/")[2]
-    for name in (f"{provider}/{model}", model, f"{provider}/{plain}", plain):
-        if name in own:
-            return own[name]
+    if (said := own_of(provider, model, own)) is not None:
+        return said
     if learnt is not None:
         return learnt
     if provider == "ollama":
         return _OLLAMA
-    return _by_rule(plain.lower())
+    return _by_rule(model.rpartition("/")[2].lower())
+
+
+def own_of(provider: str, model: str, own: Mapping[str, int]) -> int | None:
+    """Return what the configuration says of a model, by `model` or `provider/model`; prefixes do not matter."""
+    plain = model.rpartition("/")[2]
+    names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
+    return next((own[name] for name in names if name in own), None)
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.messages import MessageStatus
-from arvis.domain.reasons import CHOSEN, in_words
+from arvis.domain.reasons import CHOSEN, CUT, in_words
 
 Json = Mapping[str, Any]
 
@@ -35,7 +35,8 @@ def explanation(timeline: Json) -> str:
     why = why_not(timeline)
     match timeline["status"]:
         case "answered":
-            return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}."
+            cut = f" It is not whole: {why}." if timeline["reason"] == CUT else ""
+            return f"Answered by {agent}{_after(timeline, 'answered')}{_because(timeline)}.{cut}"
         case "dropped":
             return f"Not answered: {why or 'no reason is known'}."
         case "failed" | "cancelled" | "expired" as status:

@@ -20,6 +20,7 @@ __all__ = [
     "Scan",
     "Tag",
     "VisibleStream",
+    "closed",
     "escape",
     "find_tags",
     "scan",
@@ -49,6 +50,14 @@ def find_tags(text: str) -> list[Tag]:
 def visible(text: str) -> str:
     """The text without tags, also those that are cut off or that nobody reads, trimmed."""
     return scan(text).visible
+
+
+def closed(text: str) -> str:
+    """Return the text without the tag that its end leaves open: for a text that was cut there."""
+    scanner = Scanner()
+    scanner.feed(text)
+    scanner.close()
+    return text[: len(text) - scanner.unclosed].rstrip() if scanner.unclosed else text
 
 
 class VisibleStream:

@@ -96,6 +96,7 @@ class Scanner:
         self._run = ""  # the fence that is open
         self._enveloped = False
         self._final = False
+        self.unclosed = 0  # characters from the opener of a tag that the end of the text leaves open to that end
 
     def feed(self, piece: str) -> str:
         if self._awaited is None:
@@ -201,6 +202,7 @@ class Scanner:
     def _read_block(self, text: str, opening: re.Match[str], name: str) -> int:
         ending = self._find(MARKERS_OF[name], text, opening)
         if ending is None:
+            self.unclosed = len(text) - opening.start()
             return len(text)
         if opens(ending):
             return ending.start()
@@ -214,6 +216,7 @@ class Scanner:
         if ending and not opens(ending):
             return self._tell(name, opening, text[opening.end() : ending.start()], ending.end())
         line_end = LINE_END_OR_MARKER.search(text, opening.end())
+        self.unclosed = 0 if line_end else len(text) - opening.start()
         end = line_end.start() if line_end else len(text)
         return self._tell(name, opening, text[opening.end() : end], end)
 

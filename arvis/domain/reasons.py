@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+#: Of a message whose answer is not whole.
+CUT = "cut"
+
 #: The rules of routing (behaviour 1.3), as the end of "it was asked because …".
 CHOSEN: Mapping[str, str] = {
     "bot_assignment": "this bot belongs to it",
@@ -36,7 +39,9 @@ _FAILED: Mapping[str, str] = {
     "auth": "the model's account does not accept its key",
     "quota": "the model's account has no credit left",
     "too_long": "the conversation is too long for the model",
-    "refused": "the model declined to answer",
+    "refused": "the model, or the content filter of its vendor, declined to answer",
+    "empty": "the model gave an empty answer each time",
+    CUT: "the answer reached the output limit and is cut",
     "bad_request": "the model did not understand the request",
     "no_model": "no account serves the model that the agent is set to",
     "poison": "the process died each time this was worked on",

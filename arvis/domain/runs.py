@@ -8,6 +8,9 @@ from typing import Any
 
 from arvis.domain.tools import ToolCall, ToolOutput, ToolSpec
 
+#: Why a reply ended, by one name for all vendors: at its own end, with calls of tools, or at a limit of its length.
+END, TOOL_CALLS, LENGTH = "end", "tool_calls", "length"
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -55,10 +58,10 @@ class RunRequest:
     `system`; `now` is a line with date and time, which stands behind the user's newest words, because a vendor can keep
     a prompt only as far as it is the same. `model` is without provider prefix (None: the account's own); `max_bytes` bounds the reply;
     `agent_name` lets the demo provider introduce itself. `conversation` names the conversation, for providers that keep
-    a folder for each. With `tools_off` the tools are still offered, so that the prompt stays what a
-    vendor may have in its cache, and must not be asked for. `begin_within`: seconds until the first byte of a streamed
-    answer (None: no other bound than the provider's own). `sampling` tunes the model, by OpenAI's names; a vendor that has no
-    such parameter goes without."""
+    a folder for each. With `allow_empty` a reply without words is an end, because tools have done the work. With
+    `tools_off` the tools are still offered, so that the prompt stays what a vendor may have in its cache, and must not be
+    asked for. `begin_within`: seconds until the first byte of a streamed answer (None: no other bound than the provider's
+    own). `sampling` tunes the model, by OpenAI's names; a vendor that has no such parameter goes without."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -72,6 +75,7 @@ class RunRequest:
     changing: str = ""
     now: str = ""
     begin_within: float | None = None
+    allow_empty: bool = False
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -80,7 +84,8 @@ class RunResult:
     """What came back: text, or `calls` of tools with or without some. Token counts are None where the provider does
     not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it.
     `window` is how many tokens the model holds, from a provider that asks its server. `thoughts` belong to `calls` and
-    go back with them (`Turn`)."""
+    go back with them (`Turn`). `stop_reason` is `end`, `tool_calls`, `length` or the vendor's own word; `truncated`: more
+    came than `max_bytes` and was not read."""
 
     content: str
     model: str
@@ -95,6 +100,15 @@ class RunResult:
     written_tokens: int = 0
     window: int | None = None
     thoughts: Mapping[str, Any] | None = None
+
+    @property
+    def cut(self) -> bool:
+        """Return whether the reply ends before its end, at the limit of its tokens or of its bytes."""
+        return self.truncated or self.stop_reason == LENGTH
+
+    def answers(self, request: RunRequest) -> bool:
+        """Return whether this is an answer. A reply without words and calls is none, unless it was cut, or may be empty."""
+        return bool(self.content.strip() or self.calls or self.cut or request.allow_empty)
 
     def to_json(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in self.__slots__}

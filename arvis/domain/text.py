@@ -7,6 +7,7 @@ import math
 import re
 from typing import Any, NoReturn
 
+_PAIRS = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -14,7 +15,17 @@ def storable(text: str) -> str:
     """Without NUL characters, which PostgreSQL refuses; half a character becomes the replacement character."""
     if text.isascii():
         return text.replace("\0", "")
-    return _LONE_SURROGATES.sub("\ufffd", text.replace("\0", ""))
+    return _LONE_SURROGATES.sub("\ufffd", paired(text).replace("\0", ""))
+
+
+def paired(text: str) -> str:
+    """Return the text with both halves of a character as that character: JSON may bring them apart, in two pieces."""
+    return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def ends_in_half(text: str) -> bool:
+    """Return whether the second half of the last character is still to come."""
+    return "\ud800" <= text[-1:] <= "\udbff"
 
 
 def storable_json(value: Any) -> Any:

@@ -57,13 +57,15 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What a model asks for. `id` is unique within the turn. `arguments` is None when what the model wrote is not an
-    object; `written` is its text then. `signature` is what the vendor wants to see again beside the call."""
+    object; `written` is its text then. `signature` is what the vendor wants to see again beside the call; `partial`: the reply
+    was cut before the arguments were complete."""
 
     id: str
     name: str
     arguments: Mapping[str, Any] | None
     written: str = ""
     signature: str = ""
+    partial: bool = False
 
     @property
     def what(self) -> str:

@@ -26,6 +26,7 @@ from arvis.domain.changes import topic_of_effect
 from arvis.domain.effects import EffectResult, Outcome
 from arvis.domain.executions import PERSONAL_WAITS, Execution, ExecutionStatus, WaitKind
 from arvis.domain.messages import FINAL_STATUSES, Address, MessageStatus, Role, StoredMessage
+from arvis.domain.reasons import CUT
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Taint, taint_in
 from arvis.domain.workflows import SAID
@@ -89,14 +90,15 @@ class Conclusion:
         results: list[EffectResult] = []
         if reply.proposals and (situation := self._situation(tx, execution, asked[-1], taint)) is not None:
             results = self._apply(tx, reply, situation, now)
-        text = _shown(reply, results, truncated=result.truncated)
+        text = _shown(reply, results)
         if _status(execution) is WorkStatus.EXHAUSTED:
             text = f"{text}{notices.exhausted(_stopped_for(execution))}"
         if execution.state.get("cycle") and saying.was_said(tx, execution, text):
             text = ""  # it was said on the way
         if _said_before(execution):
             text = ""
-        ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, taint=taint)
+        reason = CUT if result.cut else None
+        ending = Ending(MessageStatus.ANSWERED, Role.ASSISTANT, text, reason, taint=taint)
         self.asked = turns.end_turn(tx, execution, ending, now, asked=None if results else asked)
         on_turn_end(tx, execution, text, taint, now, limits=self._limits)
         workflow_ends.ended(tx, execution, now)
@@ -243,11 +245,10 @@ def _tell(tx: Transaction, now: int, *, execution: Execution) -> None:
     approvals.tell(tx, execution, now)
 
 
-def _shown(reply: Reply, results: Sequence[EffectResult], *, truncated: bool) -> str:
+def _shown(reply: Reply, results: Sequence[EffectResult]) -> str:
     """What people see: the words without the tags, and a line about what came of these. Never nothing, unless the model
     says in so many words that it is done and has nothing to add (behaviour 2.2)."""
-    words = reply.visible + notices.CUT if truncated else reply.visible
-    text = "\n\n".join(filter(None, [words, report(results)]))
+    text = "\n\n".join(filter(None, [reply.visible, report(results)]))
     if text or (reply.wrapper is not None and not results):
         return text
     noted = any(result.outcome is Outcome.DONE for result in results)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
@@ -71,6 +71,11 @@ class Answer:
             return False
         return self._take_event(document)
 
+    def _reason(self) -> str:
+        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        calls = self._calls and not self._reply.is_cut(self._stop_reason)
+        return TOOL_CALLS if calls else self._stop_reason
+
     def result(self, request: RunRequest) -> RunResult:
         """What is read from the vendor's cache or put into it is not in its count of the input, but is input."""
         read, written = self._usage.get("cache_read_input_tokens", 0), self._usage.get("cache_creation_input_tokens", 0)
@@ -81,8 +86,8 @@ class Answer:
             model=self._model,
             input_tokens=None if plain is None else plain + read + written,
             output_tokens=self._usage.get("output_tokens"),
-            stop_reason="tool_calls" if self._calls else self._stop_reason,
-            calls=self._calls.result(),
+            stop_reason=self._reason(),
+            calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
             cached_tokens=read,
             written_tokens=written,
             thoughts=self._thoughts_of(request) if self._calls else None,

@@ -61,15 +61,20 @@ class CallDrafts:
         text = json.dumps(arguments, ensure_ascii=False)
         self.add(len(self), id=id, name=name, arguments=text, signature=signature)
 
-    def result(self) -> tuple[ToolCall, ...]:
-        """The calls in order. An id that is missing or was used before is replaced."""
+    def result(self, *, cut: bool = False) -> tuple[ToolCall, ...]:
+        """The calls in order. An id that is missing or was used before is replaced. Of a reply that was `cut`, a call is whole
+        only if its arguments are; another one carries no arguments, so that it cannot be made."""
         calls: dict[str, ToolCall] = {}
         for number, draft in enumerate(self._drafts.values()):
+            if cut and not draft.name:
+                continue
             if not draft.name:
                 raise failures.unreadable(self._account, "it asks for a tool without a name")
             id_ = draft.id if draft.id and draft.id not in calls else f"call_{number}_{len(calls)}"
             arguments, written = _read(draft.arguments)
-            calls[id_] = ToolCall(id_, draft.name, arguments, written, draft.signature)
+            partial = cut and (arguments is None or not draft.arguments.strip())
+            arguments = None if partial else arguments
+            calls[id_] = ToolCall(id_, draft.name, arguments, written, draft.signature, partial)
         return tuple(calls.values())
 
 

@@ -77,7 +77,7 @@ class Answer:
                 input_tokens=self._input_tokens,
                 output_tokens=self._output_tokens,
                 stop_reason=self._stop_reason,
-                calls=self._calls.result(),
+                calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
                 cached_tokens=self._cached_tokens,
                 thoughts=self._reasoning.result(origin_of(request, self.account)) if self._calls else None,
             )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
@@ -67,6 +67,11 @@ class Answer:
                 return self._take_candidate(candidate)
         raise self._wrong_type("candidates")
 
+    def _reason(self) -> str:
+        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        calls = self._calls and not self._reply.is_cut(self._stop_reason)
+        return TOOL_CALLS if calls else self._stop_reason
+
     def result(self, request: RunRequest) -> RunResult:
         return self._reply.result(
             request,
@@ -74,8 +79,8 @@ class Answer:
             model=self._model,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
-            stop_reason="tool_calls" if self._calls else self._stop_reason,
-            calls=self._calls.result(),
+            stop_reason=self._reason(),
+            calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
             cached_tokens=self._cached_tokens,
         )
 

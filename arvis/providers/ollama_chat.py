@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult, Turn
+from arvis.domain.runs import TOOL_CALLS, Account, RunRequest, RunResult, Turn
 from arvis.ports.clock import Clock
 from arvis.providers import failures
 from arvis.providers.calls import CallDrafts
@@ -101,6 +101,11 @@ class Answer:
             self._finish(document)
         return more
 
+    def _reason(self) -> str:
+        """Return why it ended; a reply that was cut stays so, whatever it asks for."""
+        calls = self._calls and not self._reply.is_cut(self._stop_reason)
+        return TOOL_CALLS if calls else self._stop_reason
+
     def result(self, request: RunRequest) -> RunResult:
         return self._reply.result(
             request,
@@ -108,8 +113,8 @@ class Answer:
             model=self._model,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
-            stop_reason="tool_calls" if self._calls else self._stop_reason,
-            calls=self._calls.result(),
+            stop_reason=self._reason(),
+            calls=self._calls.result(cut=self._reply.is_cut(self._stop_reason)),
         )
 
     def _take_message(self, message: object) -> bool:

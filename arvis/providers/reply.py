@@ -10,11 +10,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import Account, RunRequest, RunResult
+from arvis.domain.runs import END, LENGTH, Account, RunRequest, RunResult
+from arvis.domain.text import ends_in_half, paired
 from arvis.domain.tools import ToolCall
 from arvis.providers import failures
 
 _MOST_TOKENS = 1 << 31
+
+#: The words of vendors and servers for a reply that reached the limit of its tokens, in small letters.
+_AT_THE_LIMIT = frozenset(
+    {
+        "length",
+        "max_length",
+        "max_tokens",
+        "max_output_tokens",
+        "max_completion_tokens",
+        "model_length",
+        "model_context_window_exceeded",
+        "token_limit",
+        "incomplete",
+    }
+)
+_AT_THE_END = frozenset({"stop", "eos", "end_turn", "stop_sequence"})
 
 
 class ReplyText:
@@ -25,11 +42,15 @@ class ReplyText:
         self._left = max_bytes
         self._on_text = on_text
         self._pieces: list[str] = []
+        self._half = ""
         self.truncated = False
 
     def add(self, piece: str) -> bool:
         """Take the next piece; False when no more fits and reading on would be a waste."""
-        data = piece.replace("\0", "").encode("utf-8", "replace")
+        text, self._half = paired(self._half + piece), ""
+        if ends_in_half(text):
+            text, self._half = text[:-1], text[-1]
+        data = text.replace("\0", "").encode("utf-8", "replace")
         if len(data) > self._left:
             self.truncated = True
             data = data[: self._left]
@@ -48,6 +69,10 @@ class ReplyText:
         self.truncated = self.truncated or said
         return said
 
+    def is_cut(self, stop_reason: str) -> bool:
+        """Return whether the reply is not whole: by the vendor's reason, or because no more was read."""
+        return self.truncated or normal_stop_reason(stop_reason) == LENGTH
+
     def result(
         self,
         request: RunRequest,
@@ -62,25 +87,33 @@ class ReplyText:
         written_tokens: int = 0,
         thoughts: Mapping[str, Any] | None = None,
     ) -> RunResult:
-        """The finished reply. `model` is what the vendor says it used. Raises `ProviderError` of kind
-        `empty` when there is nothing to show and no tool to call."""
-        content = "".join(self._pieces)
-        if not content.strip() and not calls:
-            raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
-        return RunResult(
-            content=content,
+        """The finished reply. `model` is what the vendor says it used, `stop_reason` the vendor's word. Raises `ProviderError`
+        of kind `empty` when there is nothing to show and no tool to call."""
+        result = RunResult(
+            content="".join(self._pieces),
             model=failures.without_key(model, account) if model else request.model or account.model,
             provider=account.provider,
             account=account.name,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
-            stop_reason=failures.without_key(stop_reason, account),
+            stop_reason=failures.without_key(normal_stop_reason(stop_reason), account),
             truncated=self.truncated,
             calls=calls,
             cached_tokens=cached_tokens,
             written_tokens=written_tokens,
             thoughts=thoughts,
         )
+        if not result.answers(request):
+            raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
+        return result
+
+
+def normal_stop_reason(written: str) -> str:
+    """Return the one name for a vendor's reason; a reason that no rule knows stays as it is."""
+    reason = written.casefold()
+    if reason in _AT_THE_LIMIT:
+        return LENGTH
+    return END if reason in _AT_THE_END else written
 
 
 def printable(text: str, most: int) -> str:

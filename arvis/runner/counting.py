@@ -54,6 +54,10 @@ class Counting(Protocol):
         """In tokens; `learnt` is what the vendor told."""
         ...
 
+    def reply(self, provider: str, model: str) -> tuple[int | None, bool]:
+        """Return the longest reply in tokens (None: not known), and whether it is said of this very model."""
+        ...
+
 
 class Counts:
     """Without `counting` nothing is known, and no request is too long."""
@@ -65,6 +69,17 @@ class Counts:
     def learn(self, calibrations: Iterable[Calibration]) -> None:
         """Take over what is stored."""
         self._known.update((calibration.model, calibration) for calibration in calibrations)
+
+    def reply(self, choice: Choice) -> int | None:
+        """Return the longest reply of this model in tokens; None where nothing is configured."""
+        return self._counting.reply(choice.account.provider, choice.model)[0] if self._counting is not None else None
+
+    def reply_cap(self, choice: Choice) -> int | None:
+        """Return the same where the configuration names this very model: no call of it may ask for more."""
+        if self._counting is None:
+            return None
+        tokens, named = self._counting.reply(choice.account.provider, choice.model)
+        return tokens if named else None
 
     def window(self, choice: Choice) -> int:
         if self._counting is None:

@@ -105,6 +105,10 @@ class Runner:
         """How many tokens the model holds that would be asked first now, prompt and reply together."""
         return self._counts.window(self._first(model, fallbacks))
 
+    def reply_tokens(self, model: str | None, fallbacks: Sequence[str] = ()) -> int | None:
+        """Return how long its reply may be, in tokens; None where nothing is configured."""
+        return self._counts.reply(self._first(model, fallbacks))
+
     def counts(self, model: str | None, fallbacks: Sequence[str] = ()) -> str:
         """Which model that is, as `provider/model`: the name under which is stored how it counts."""
         return key_of(self._first(model, fallbacks))
@@ -240,7 +244,8 @@ class Runner:
         if not self._sees(choice.account.provider, choice.model):
             request, size = without_pictures(request), replace(size, pictures=0)
         room = self._counts.room(choice, size)
-        return replace(request, model=choice.model, max_tokens=min(request.max_tokens, room))
+        most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)
+        return replace(request, model=choice.model, max_tokens=most)
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""
@@ -253,7 +258,7 @@ class Runner:
             result = await streaming.stream(tried.request, account, _with_offset(on_text, tried.pieces))
         else:
             result = await provider.complete(tried.request, account)
-        if not result.content.strip() and not result.calls:
+        if not result.answers(tried.request):
             tried.result = result if result.input_tokens else None
             # Providers from elsewhere may miss this rule, and a user must never get silence.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")

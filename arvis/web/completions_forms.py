@@ -8,6 +8,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from arvis.domain.errors import ArvisError
+from arvis.domain.reasons import CUT
 from arvis.ports.insights import MessageTimeline
 from arvis.web.errors import Failure, failure_of
 from arvis.web.schemas import ANYTHING, BOOLEAN, INTEGER, LABEL, STRING, Schema, array, one_of, optional, record
@@ -126,9 +127,14 @@ def completion(timeline: MessageTimeline, model: str, text: str) -> dict[str, An
         "object": "chat.completion",
         "created": timeline.message.created_at // 1000,
         "model": model,
-        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": said, "logprobs": None, "finish_reason": finish_reason_of(timeline)}],
         "usage": usage_of(timeline),
     }
+
+
+def finish_reason_of(timeline: MessageTimeline) -> str:
+    """Return the API's word for how the answer ended."""
+    return "length" if timeline.reason == CUT else "stop"
 
 
 def completion_id(message_id: str) -> str:

@@ -137,8 +137,8 @@ class Chunks:
     def piece(self, text: str) -> str:
         return self._choice({"content": text})
 
-    def end(self, usage: Mapping[str, int]) -> str:
-        last = self._choice({}, "stop")
+    def end(self, usage: Mapping[str, int], reason: str = "stop") -> str:
+        last = self._choice({}, reason)
         return f"{last}{event({**self._common, 'choices': [], 'usage': usage})}{DONE}" if self._usage else last + DONE
 
     def _choice(self, delta: Mapping[str, str], finish_reason: str | None = None) -> str:

@@ -17,7 +17,7 @@ from arvis.domain.reasons import in_words
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights, MessageTimeline
 from arvis.ports.store import Store, Transaction
-from arvis.web.completions_forms import completion, error_of, usage_of
+from arvis.web.completions_forms import completion, error_of, finish_reason_of, usage_of
 from arvis.web.completions_parameters import certain, cut
 from arvis.web.completions_stream import KEEP_ALIVE, Chunks, Continuing, Overheard, event
 from arvis.web.completions_talk import answer_mark
@@ -108,7 +108,7 @@ class Answering:
             yield chunks.piece(piece)
         # Before the client can go on with it.
         await attempt(self._store.write(_answered, ticket.request_id, answer_mark(told.whole)))
-        yield chunks.end(usage_of(ended.timeline))
+        yield chunks.end(usage_of(ended.timeline), finish_reason_of(ended.timeline))
 
     async def _look(self, ticket: Ticket, begun: float | None) -> bool | Failure:
         """Whether the message rests; or why there is no answer soon, where the wait has `begun` and nothing was sent yet."""

@@ -306,3 +306,26 @@ def test_tools_on_offer_and_their_rounds_are_counted() -> None:
     prompt = compose(given)
     assert prompt.layers["tools"] > 50
     assert size(prompt, given) <= sum(prompt.layers.values())
+
+
+def test_the_layers_stand_in_the_prompt_in_the_order_in_which_they_are_named() -> None:
+    told = replace(
+        ingredients(
+            recall=FULL, summaries=[summary("They met.")], history=exchange("old", "answer"), skills="# Skills"
+        ),
+        incidents=["The bot was down."],
+    )
+    prompt = compose(told)
+    whole = "\n".join([prompt.system, prompt.changing, *(turn.content for turn in prompt.turns), prompt.now])
+    words = {
+        "identity": "You are Helper",
+        "sticky": "Never shout",
+        "memory": "Ann likes tea",
+        "summaries": "They met.",
+        "incidents": "The bot was down.",
+        "history": "old",
+        "current": told.current[-1].content,
+        "clock": "Now: ",
+    }
+    places = {layer: whole.rindex(text) for layer, text in words.items()}
+    assert sorted(places, key=lambda layer: places[layer]) == [layer for layer in LAYERS if layer in words]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from arvis.agents.briefing import Briefing, Materials
+from arvis.agents.cut_replies import marked
 from arvis.agents.model_call import unheard
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.outgoing import with_files
@@ -80,7 +81,7 @@ class OutputNode:
         finally:
             if showing is not None:
                 showing.close()
-        return result or RunResult("", "", "", "")
+        return marked(result) if result is not None else RunResult("", "", "", "")
 
 
 def _notes(context: NodeContext, evidence: Evidence) -> str:
