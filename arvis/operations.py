@@ -9,6 +9,7 @@ from arvis.agents.answers import APPROVERS, Approvers, answer_question, asked_of
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.closing import close
 from arvis.agents.reasking import ask_anew
+from arvis.agents.streamed import Shown, StreamedTexts, nothing_shown
 from arvis.domain.errors import Conflict, NotFound
 from arvis.domain.executions import ExecutionStatus, Wait
 from arvis.domain.jobs import Job, JobStatus
@@ -33,6 +34,7 @@ class StoreOperations:
         self._store = store
         self._bus = bus
         self._clock = clock
+        self._shown = StreamedTexts(bus).shown
 
     async def retry_job(self, job_id: str) -> None:
         await self._store.write(_retry, job_id, self._clock.now())
@@ -41,14 +43,15 @@ class StoreOperations:
         return await self._store.write(ask_anew, job_id, content, by, self._clock.now())
 
     async def cancel_job(self, job_id: str) -> None:
-        cancelling.announce_cancelled(self._bus, await self._store.write(_cancel, job_id, self._clock.now()))
+        cancelled = await self._store.write(_cancel, job_id, self._clock.now(), self._shown)
+        cancelling.announce_cancelled(self._bus, cancelled)
 
     async def delete_job(self, job_id: str) -> None:
         await self._store.write(_delete, job_id)
 
     async def cancel_execution(self, execution_id: str) -> None:
         cancelling.announce_cancelled(
-            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now())
+            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now(), self._shown)
         )
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
@@ -96,11 +99,11 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     )
 
 
-def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
+def _cancel(tx: Transaction, job_id: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
     job = _job(tx, job_id)
     slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
     if job.execution_id is not None and (job.status in LIVE or slept):
-        turn = cancelling.cancel_turn(tx, job.execution_id, "an operator", now)
+        turn = cancelling.cancel_turn(tx, job.execution_id, "an operator", now, shown=shown)
         if turn.jobs or turn.asked or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
@@ -114,7 +117,7 @@ def _cancel(tx: Transaction, job_id: str, now: int) -> CancelledTurn:
     return CancelledTurn([], [job_id])
 
 
-def _cancel_execution(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:
+def _cancel_execution(tx: Transaction, execution_id: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
     """Whoever is called by another one ends with it: half of a piece of work is of no use to anybody."""
     execution = tx.executions.get(execution_id)
     if execution is None:
@@ -122,7 +125,7 @@ def _cancel_execution(tx: Transaction, execution_id: str, now: int) -> Cancelled
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
         raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
-    return cancelling.cancel_turn(tx, root.id, "an operator", now)
+    return cancelling.cancel_turn(tx, root.id, "an operator", now, shown=shown)
 
 
 def _sleeps(tx: Transaction, execution_id: str) -> bool:

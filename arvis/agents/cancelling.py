@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arvis.agents import notices, workflow_ends
+from arvis.agents.cut_replies import with_mark
 from arvis.agents.occasions import run_ended
 from arvis.agents.runs import is_run, source_of
+from arvis.agents.streamed import Shown, nothing_shown
 from arvis.agents.turns import Ending, end_turn
 from arvis.agents.workflow_runs import is_workflow
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed, JobSettled, RunAdvanced, StatusChanged
-from arvis.domain.executions import ExecutionStatus
+from arvis.domain.executions import Execution, ExecutionStatus
 from arvis.domain.messages import MessageStatus, Role, StoredMessage
+from arvis.domain.taint import taint_in
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.store import Transaction
@@ -29,8 +32,11 @@ class CancelledTurn:
     run: str | None = None
 
 
-def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> CancelledTurn:
-    """End a turn or a run at somebody's word, with all that works for it; its notice says so, its timeline who."""
+def cancel_turn(
+    tx: Transaction, execution_id: str, by: str, now: int, *, shown: Shown = nothing_shown
+) -> CancelledTurn:
+    """End a turn or a run at somebody's word, with all that works for it; its notice says so, its timeline who. What people were
+    `shown` of the answer stays as the answer."""
     before = tx.executions.get(execution_id)
     jobs = lifecycle.cancel(tx, execution_id, now)
     execution = tx.executions.get(execution_id)
@@ -43,10 +49,17 @@ def cancel_turn(tx: Transaction, execution_id: str, by: str, now: int) -> Cancel
         if execution.status is ExecutionStatus.CANCELLED and source_of(execution):
             run_ended(tx, execution, "cancelled", f"Stopped by {by}.", now)
         return CancelledTurn([], jobs, run)
-    ending = Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
-    asked = end_turn(tx, execution, ending, now)
+    asked = end_turn(tx, execution, _ending(tx, execution, shown), now)
     tx.timeline.note([message.id for message in asked], "stopped", {"by": by}, now)
     return CancelledTurn(asked, jobs, run)
+
+
+def _ending(tx: Transaction, execution: Execution, shown: Shown) -> Ending:
+    texts = (shown(message.id).rstrip() for message in reversed(tx.messages.of_turn(execution.id)))
+    if (text := next(filter(None, texts), "")) == "":
+        return Ending(MessageStatus.CANCELLED, Role.NOTICE, notices.STOPPED, "stopped")
+    said = with_mark(text, notices.STOPPED_HERE)
+    return Ending(MessageStatus.CANCELLED, Role.ASSISTANT, said, "stopped", taint=taint_in(execution.state))
 
 
 def withdraw_turn(tx: Transaction, execution_id: str, now: int) -> CancelledTurn:

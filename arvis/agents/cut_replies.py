@@ -19,6 +19,11 @@ def marked(result: RunResult) -> RunResult:
     text = closed(result.content)
     if not text.strip():
         return replace(result, content=notices.CUT_EMPTY)
+    return replace(result, content=with_mark(text, notices.CUT if result.truncated else notices.CUT_TOKENS))
+
+
+def with_mark(text: str, mark: str) -> str:
+    """Return a text that is not whole with a mark behind it, outside of the code that its end leaves open."""
     open_fence = sum(line.lstrip().startswith(_FENCE) for line in text.splitlines()) % 2
     end = f"\n{_FENCE}" if open_fence else ""
-    return replace(result, content=f"{text}{end}{notices.CUT if result.truncated else notices.CUT_TOKENS}")
+    return f"{text}{end}{mark}"

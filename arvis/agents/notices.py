@@ -8,6 +8,8 @@ from arvis.domain.errors import ProviderErrorKind
 from arvis.domain.money import Budget, budget_reason
 
 STOPPED = "Stopped."
+#: Behind what was shown of an answer until a person stopped it.
+STOPPED_HERE = "\n\n[Stopped here.]"
 #: In the place of a reply that holds nothing for people: what it holds for the system was cut off, or is nothing.
 NOTHING_SAID = "I have nothing to say to this. Please ask in another way."
 #: In the place of a reply that holds nothing but what is to be remembered.

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from arvis.agents import cancelling
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.runs import source_of
+from arvis.agents.streamed import Shown, nothing_shown
 from arvis.domain.conversations import Conversation
 from arvis.domain.executions import PERSONAL_WAITS, WaitKind
 from arvis.domain.messages import Address
@@ -20,7 +21,13 @@ _STOPPABLE = (*sorted(PERSONAL_WAITS), WaitKind.CHILD, WaitKind.TIMER)
 
 
 def stop_turns(
-    tx: Transaction, address: Address, by: str, now: int, *, asked_by: str | None = None
+    tx: Transaction,
+    address: Address,
+    by: str,
+    now: int,
+    *,
+    asked_by: str | None = None,
+    shown: Shown = nothing_shown,
 ) -> list[CancelledTurn]:
     """Cancel the turn that runs, or is the next to run, and those that wait for people, with each agent of this place;
     what waits behind stays. `asked_by`: only those that this principal asked for."""
@@ -29,7 +36,8 @@ def stop_turns(
     for execution_id in _stoppable(tx, lanes, asked_by):
         lifecycle.hold_children(tx, execution_id)
     tx.jobs.lock([address.lane, *lanes])
-    stopped = [cancelling.cancel_turn(tx, execution_id, by, now) for execution_id in _stoppable(tx, lanes, asked_by)]
+    found = _stoppable(tx, lanes, asked_by)
+    stopped = [cancelling.cancel_turn(tx, execution_id, by, now, shown=shown) for execution_id in found]
     return [*stopped, *_stop_runs(tx, {talk.id for talk in talks}, by, now, asked_by)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arvis.agents.cancelling import CancelledTurn
+from arvis.agents.streamed import Shown, nothing_shown
 from arvis.domain.agents import Agent
 from arvis.domain.conversations import Conversation
 from arvis.domain.messages import Address, Principal, Sender
@@ -24,7 +25,7 @@ class Spoken:
 class Invocation:
     """A command with who gave it, where, and to which agent, which the rule `route` chose. `zone` is the name of a time zone
     for what it tells, `house_zone` that of the daemon, whose midnights budgets go by. `sender` knows what limits a person
-    besides the role; `more` are the commands of the agent's plugins."""
+    besides the role; `more` are the commands of the agent's plugins, `shown` is what people have seen of an answer."""
 
     name: str
     argument: str
@@ -37,6 +38,7 @@ class Invocation:
     sender: Sender | None = None
     house_zone: str = "UTC"
     more: Sequence[PluginCommand] = ()
+    shown: Shown = nothing_shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ _NOTHING = "Nothing is at work for you here."
 def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
     person = invocation.principal
     looks_after = person.role in {PrincipalRole.OWNER, PrincipalRole.OPERATOR}
-    stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=None if looks_after else person.id)
+    asked_by = None if looks_after else person.id
+    stopped = stop_turns(tx, invocation.address, person.name, now, asked_by=asked_by, shown=invocation.shown)
     if not stopped:
         return Said(_NOTHING)
     runs = sum(turn.run is not None and not turn.asked for turn in stopped)

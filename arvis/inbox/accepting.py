@@ -205,6 +205,7 @@ def _obey(tx: Transaction, routed: Routed, spoken: Spoken, rules: InboxRules, no
         sender=sender,
         house_zone=rules.zone,
         more=rules.commands(agent.plugins) if agent.plugins else (),
+        shown=rules.shown,
     )
     said = commands.perform(tx, invocation, now)
     asked = turns.answer_at_once(tx, message, said.text, agent=agent, principal=principal, route=routed.reason, now=now)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arvis.agents import cancelling
-from arvis.agents.answers import Approvers, answer_question
+from arvis.agents.answers import answer_question
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.saying import STOP, WAIT
 from arvis.domain.errors import Conflict, Forbidden, NotFound, Unprocessable
 from arvis.domain.messages import FINAL_STATUSES, Address, Principal, PrincipalRole
 from arvis.domain.platforms import Click
+from arvis.inbox.rules import InboxRules
 from arvis.ports.inbox import Clicked
 from arvis.ports.operations import WaitAnswer
 from arvis.ports.platforms import SeenEvent
@@ -42,10 +43,10 @@ class _Person:
 
     principal: Principal
     place: Address
-    approvers: Approvers
+    rules: InboxRules
 
 
-def click(tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Approvers, now: int) -> Pressed:
+def click(tx: Transaction, pressed: Click, role: PrincipalRole, rules: InboxRules, now: int) -> Pressed:
     """`role` is what the person may do here."""
     address, sender = pressed.address, pressed.sender
     if (seen := tx.events.seen(address.platform, address.connector, pressed.event_id)) is not None:
@@ -54,7 +55,7 @@ def click(tx: Transaction, pressed: Click, role: PrincipalRole, approvers: Appro
     if role is PrincipalRole.BLOCKED or (known is None and role not in _LOOKS_AFTER):
         return Pressed(_NOT_YOURS)  # a stranger leaves no trace
     person = tx.principals.seen(address.platform, sender.user_id, sender.name, role, now)
-    outcome = _press(tx, pressed.data, _Person(person, address, approvers), now)
+    outcome = _press(tx, pressed.data, _Person(person, address, rules), now)
     kept = SeenEvent(None, json.dumps({"text": outcome.clicked.text, "done": outcome.clicked.done}))
     tx.events.keep(address.platform, address.connector, pressed.event_id, kept, now)
     return outcome
@@ -78,7 +79,7 @@ def _answer(tx: Transaction, wait_id: str, number: str, by: _Person, now: int) -
     choice = wait.choices[int(number)]
     given = WaitAnswer(decision="answer", text=choice)
     try:
-        answer_question(tx, wait_id, given, by=by.principal, approvers=by.approvers, now=now)
+        answer_question(tx, wait_id, given, by=by.principal, approvers=by.rules.approvers, now=now)
     except Conflict:
         return Clicked("This question is answered already.", done=True)
     except Forbidden as refused:
@@ -97,5 +98,5 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
         return Pressed(_NOTHING)
     if by.principal.id != message.principal_id and by.principal.role not in _LOOKS_AFTER:
         return Pressed(Clicked("Only who asked may stop this.", done=False))
-    cancelled = cancelling.cancel_turn(tx, message.execution_id, by.principal.id, now)
+    cancelled = cancelling.cancel_turn(tx, message.execution_id, by.principal.id, now, shown=by.rules.shown)
     return Pressed(Clicked("Stopped.", done=True), [cancelled])

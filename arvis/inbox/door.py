@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Concatenate, ParamSpec, TypeVar
 
 from arvis.agents import allowances, cancelling
@@ -10,6 +11,7 @@ from arvis.agents.allowances import Allowed
 from arvis.agents.cancelling import CancelledTurn
 from arvis.agents.owners import tell_owner
 from arvis.agents.stopping import stop_turns
+from arvis.agents.streamed import StreamedTexts, nothing_shown
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.events import Changed, MessageReceived, StatusChanged, TypingRequested
 from arvis.domain.messages import (
@@ -70,7 +72,8 @@ class Door:
         self._router = router
         self._bus = bus
         self._clock = clock
-        self._rules = rules
+        watched = rules.shown is nothing_shown
+        self._rules = replace(rules, shown=StreamedTexts(bus).shown) if watched else rules
         self._new_code = new_code
         self._fence = fence
 
@@ -123,7 +126,7 @@ class Door:
         return pressed.clicked
 
     async def stop(self, address: Address, by: str) -> int:
-        stopped = await self._store.write(stop_turns, address, by, self._clock.now())
+        stopped = await self._store.write(stop_turns, address, by, self._clock.now(), shown=self._rules.shown)
         self._announce(stopped)
         return len(stopped)
 
@@ -181,7 +184,7 @@ class Door:
     def _press(self, tx: Transaction, click: Click) -> Pressed:
         known = tx.principals.find(click.address.platform, click.sender.user_id)
         role = self._router.role_of(click.address.platform, click.sender, known)
-        return clicking.click(tx, click, role, self._rules.approvers, self._clock.now())
+        return clicking.click(tx, click, role, self._rules, self._clock.now())
 
     def _tell(self, message: IncomingMessage, taken: Taken) -> None:
         match taken.received:

@@ -151,3 +151,25 @@ async def test_what_is_over_cannot_be_cancelled(house: House) -> None:
     with pytest.raises(NotFound):
         await house.operations.cancel_job("nothing")
     assert (await house.timeline(timeline.message.id)).reply == "Re: Hello"
+
+
+@pytest.mark.parametrize("way", ["stop", "command", "job"])
+async def test_what_was_shown_of_the_answer_stays_with_a_mark(house: House, way: str) -> None:
+    held = Held(shown="Once upon a time\n```py\nx = 1")
+    house.provider.script.append(held)
+    message = (await house.say("Tell me a story")).message_id
+    await held.until_begun()
+    match way:
+        case "stop":
+            await house.inbox.stop(ROOM, "ann")
+        case "command":
+            await house.say("/stop")
+        case _:
+            await house.operations.cancel_job((await house.jobs("message"))[0].id)
+    timeline = await house.timeline(message)
+    assert (timeline.status, timeline.reason) == (CANCELLED, "stopped")
+    assert timeline.reply == f"Once upon a time\n```py\nx = 1\n```{notices.STOPPED_HERE}"
+    assert timeline.reply in await house.until_sent(1)
+    house.provider.script.clear()
+    await house.ask("And then?")
+    assert any("Once upon a time" in line for line in house.provider.prompts[-1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,15 +16,15 @@ from tests.wings import anthropic_scene, chat_scene, claude_scene, google_scene,
 TEXT = "The first half of"
 
 
-def openai(reason: str) -> Any:
+def openai(reason: str) -> tuple[Any, Any]:
     return chat_scene.open_scene(), Reply(pieces=(TEXT,), finish_reason=reason)
 
 
-def ollama(reason: str) -> Any:
+def ollama(reason: str) -> tuple[Any, Any]:
     return ollama_scene.open_scene(), ollama_scene.says(TEXT, end={**ollama_scene.END, "done_reason": reason})
 
 
-SCENES = {
+SCENES: Mapping[str, Callable[[str], tuple[Any, Any]]] = {
     "length": openai,
     "max_tokens": openai,
     "model_length": openai,
