@@ -174,6 +174,31 @@ async def test_a_problem_is_shown_at_its_step_and_in_the_list_and_keeps_from_run
     assert mended["runnable"] == mended["version"]
 
 
+async def test_a_new_one_saved_without_a_name_is_saved(dashboard: Page) -> None:
+    await dashboard.goto("/workflows/new")
+    await expect(dashboard.get_by_text("Not saved yet", exact=True)).to_be_visible()
+    await dashboard.get_by_role("button", name="Save as draft").click()
+    await expect(dashboard.get_by_text("Saved", exact=True)).to_be_visible()
+    await expect(dashboard.get_by_text("Changes not saved", exact=True)).to_have_count(0)
+
+
+async def test_an_empty_condition_and_a_trigger_that_nothing_begins_are_not_called_ready(
+    dashboard: Page, daemon: Daemon
+) -> None:
+    rows = [{"operator": "equal", "value": ""}]
+    trigger = {**node("t", "trigger", 0), "data": {"kind": "webhook"}}
+    nodes = (trigger, node("i", "if", 1, conditions=rows), node("r", "response", 2))
+    made = await kept(daemon, drawing(*nodes, connections=[("t", "", "i"), ("i", "condition-0", "r")]))
+    await dashboard.goto(f"/workflows/{made['id']}/edit")
+    await expect(dashboard.get_by_text("Runs, but look at the hints")).to_be_visible()
+    await expect(dashboard.get_by_text("2 hints")).to_be_visible()
+    await expect(dashboard.get_by_text("Ready to run")).to_have_count(0)
+    await step(dashboard, "t").click()
+    kinds = await dashboard.get_by_role("combobox", name="When").locator("option").all_text_contents()
+    assert "A web hook is called" in kinds
+    assert "An event of the calendar begins" not in kinds
+
+
 async def test_steps_are_taken_back_and_done_again(dashboard: Page, daemon: Daemon) -> None:
     made = await kept(daemon, drawing(node("a", "start", 0), node("b", "response", 1), connections=[("a", "", "b")]))
     await dashboard.goto(f"/workflows/{made['id']}/edit")

@@ -87,3 +87,11 @@ async def test_the_job_of_a_branch_whose_failure_the_merge_took_up_needs_nobody(
     statuses = {(job.status, job.reason) for job in await house.jobs()}
     assert JobStatus.FAILED not in {status for status, _ in statuses}
     assert (JobStatus.CANCELLED, "taken_up") in statuses
+
+
+async def test_a_step_whose_model_no_account_serves_fails_and_is_not_answered_by_another(house: House) -> None:
+    document = drawing(TRIGGER, node("a", "agent", userPrompt="Work.", model="custom/nowhere"), ways=["go > a"])
+    run = await ended(house, await begun(house, await drawn(house, document)))
+    assert run.status is ExecutionStatus.FAILED
+    assert "custom/nowhere" in (run.error or "")
+    assert house.provider.asked == []

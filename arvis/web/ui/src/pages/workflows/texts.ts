@@ -92,7 +92,7 @@ export const texts = words({
     cost: "Cost",
     source: "Begun by",
     sources: {
-      api: "The API",
+      api: "By hand, or by a program",
       chat: "A command in a chat",
       message: "A message",
       agent: "An agent",

@@ -38,8 +38,8 @@ export function Toolbar(props: Props) {
       <h1>{reveal(document.name || texts.newTitle)}</h1>
       {editable && <span className="muted">{texts.state[state]}</span>}
       <button type="button" className={styles.health} onClick={onProblems}>
-        <Status tone={errors > 0 ? "trouble" : "good"}>
-          {errors > 0 ? texts.problems.errors(errors) : texts.problems.ready}
+        <Status tone={errors > 0 ? "trouble" : hints > 0 ? "warn" : "good"}>
+          {errors > 0 ? texts.problems.errors(errors) : hints > 0 ? texts.problems.warned : texts.problems.ready}
         </Status>
         {errors === 0 && hints > 0 && <span className="muted">{texts.problems.warnings(hints)}</span>}
       </button>

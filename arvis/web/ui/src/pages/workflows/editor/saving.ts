@@ -44,6 +44,8 @@ export function useSaving(base: Base, editor: Editor, onSaved: (base: Base, deta
     const onSuccess = (detail: WorkflowDetail) => {
       setError(null);
       forget(base.id ?? NEW);
+      // The server made a slug of the name; the field shows it from now on.
+      if (kind === "save" && slug.trim() === "") editor.setSlug(detail.slug);
       onSaved({ id: detail.id, document: sent, slug: detail.slug, version: detail.version }, detail);
       then?.(detail);
     };

@@ -99,6 +99,7 @@ export const texts = words({
       errors: (count: number) => (count === 1 ? "1 problem" : `${count} problems`),
       warnings: (count: number) => (count === 1 ? "1 hint" : `${count} hints`),
       ready: "Ready to run",
+      warned: "Runs, but look at the hints",
       whole: "The whole workflow",
       error: "Problem",
       warning: "Hint",

@@ -31,7 +31,8 @@ export function useEditing(base: Base): Editor {
   const [said, say] = useState("");
   const { document } = state;
   const saved = useMemo(() => JSON.stringify(base.document), [base.document]);
-  const dirty = slug !== base.slug || (document !== base.document && JSON.stringify(document) !== saved);
+  const dirty =
+    (slug.trim() !== "" && slug !== base.slug) || (document !== base.document && JSON.stringify(document) !== saved);
   useKeeping(base, document, slug, dirty);
   const problems = useProblems(document, base.id);
   const troubles = useMemo(() => troublesOf(problems), [problems]);
