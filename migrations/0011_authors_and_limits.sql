@@ -33,8 +33,6 @@ CREATE TABLE allowances (
     told_at INTEGER,
     PRIMARY KEY (principal_id, kind)
 ) STRICT, WITHOUT ROWID;
--- Authors of what starts work, limits of people, and questions that messages show.
-
 -- The question (a wait) that a notice shows in a chat: a reply to that notice is about this question.
 ALTER TABLE messages ADD COLUMN wait_id TEXT;
 CREATE INDEX messages_wait ON messages (wait_id) WHERE wait_id IS NOT NULL;
@@ -76,3 +74,12 @@ CREATE TABLE open_calls (
 CREATE INDEX open_calls_job ON open_calls (job_id);
 CREATE INDEX open_calls_visit ON open_calls (execution_id, visit);
 CREATE INDEX open_calls_age ON open_calls (started_at);
+
+-- The execution for which this one was begun: its caller, the turn that gave the task, or the run that it goes on for. All that one
+-- message led to is found by it.
+ALTER TABLE executions ADD COLUMN begun_by TEXT;
+UPDATE executions SET begun_by = COALESCE(
+    (SELECT waits.execution_id FROM waits WHERE waits.id = executions.parent_wait),
+    (SELECT delegations.parent_id FROM delegations WHERE delegations.execution_id = executions.id)
+);
+CREATE INDEX executions_begun_by ON executions (begun_by) WHERE begun_by IS NOT NULL;

@@ -176,7 +176,9 @@ def leave_alone(tx: Transaction, conversation_id: str) -> None:
     tx.compactions.rest(conversation_id, REST_TURNS, planned_only=True)
 
 
-def enqueue(tx: Transaction, conversation: Conversation, agent: Agent, now: int) -> bool:
+def enqueue(
+    tx: Transaction, conversation: Conversation, agent: Agent, now: int, *, begun_by: str | None = None
+) -> bool:
     """Let a conversation be compacted behind the turns that wait in it, at the cost of who asked last; False when it is
     about to be, or rests. Only for one that is due (`compaction_due`)."""
     if tx.compactions.rests(conversation.id, planned=True):
@@ -205,6 +207,7 @@ def enqueue(tx: Transaction, conversation: Conversation, agent: Agent, now: int)
         priority=Priority.MESSAGE,
         principal_id=asker,
         now=now,
+        begun_by=begun_by,
     )
     return True
 

@@ -160,6 +160,7 @@ def _queue_turn(
         priority=priority,
         principal_id=principal_id,
         now=now,
+        begun_by=state.get("lineage", {}).get("parent"),
     )
     if is_workflow(execution):
         note_begun(tx, execution, "message", now)
@@ -322,7 +323,7 @@ def _compact_if_due(tx: Transaction, execution: Execution, reply: StoredMessage,
     layers = execution.state.get("prompt", {}).get("tokens", {})
     due = compaction_due(tx.compactions.size(conversation_id), ceiling) or room_is_short(layers, reply.tokens, ceiling)
     if due and (conversation := tx.conversations.get(conversation_id)) is not None:
-        enqueue(tx, conversation, agent, now)
+        enqueue(tx, conversation, agent, now, begun_by=execution.id)
 
 
 def answer_at_once(

@@ -51,6 +51,7 @@ def check_pace(tx: Transaction, person: Principal | None) -> None:
 
 def join(tx: Transaction, begun: Execution, of: Execution, now: int) -> None:
     """Count this run among those of another one, or of a turn. Nothing happens the second time."""
+    tx.executions.put_below(begun.id, of.id)
     if tx.delegations.get(begun.id) is not None:
         return
     top = lifecycle.root_of(tx, of)
@@ -78,3 +79,6 @@ def take_place(tx: Transaction, begun: Execution, of: Execution, now: int) -> No
         join(tx, begun, of, now)
     else:
         tx.delegations.add(replace(given, execution_id=begun.id, created_at=now))
+    # What came before it is a part of the story that goes on here.
+    tx.executions.put_below(begun.id, of.begun_by or "")
+    tx.executions.put_below(of.id, begun.id)

@@ -35,6 +35,7 @@ class Execution:
     error: str | None
     created_at: int
     updated_at: int
+    begun_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,18 @@ def _put(tx: Transaction, state: dict[str, Any], situation: Situation, talk: str
     execution_id = tx.new_id()
     # More urgent than a turn: it calls no model, and people wait for it.
     priority, principal_id = Priority.OWNER, situation.principal.id if situation.principal is not None else None
-    lifecycle.begin(tx, execution_id, GRAPH, state, lane=talk, priority=priority, principal_id=principal_id, now=now)
+    asking = situation.execution.id
+    lifecycle.begin(
+        tx,
+        execution_id,
+        GRAPH,
+        state,
+        lane=talk,
+        priority=priority,
+        principal_id=principal_id,
+        now=now,
+        begun_by=asking,
+    )
     # It is put in a lane of its own: this commit holds the lanes of the talk already, and waits for no other one.
     job = NewJob.advance(execution_id, f"execution:{execution_id}", priority, principal_id=principal_id)
     tx.jobs.add(job, now)

@@ -31,10 +31,19 @@ def begin(
     priority: int,
     principal_id: str | None,
     now: int,
+    begun_by: str | None = None,
 ) -> Execution:
-    """Write an execution at the start of its graph. The job that advances it is the caller's."""
+    """Write an execution at the start of its graph. The job that advances it is the caller's. `begun_by` is the execution for
+    which it works."""
     execution = new_execution(
-        execution_id, graph, dict(state), lane=lane, priority=priority, principal_id=principal_id, now=now
+        execution_id,
+        graph,
+        dict(state),
+        lane=lane,
+        priority=priority,
+        principal_id=principal_id,
+        now=now,
+        begun_by=begun_by,
     )
     tx.executions.add(execution, Cursor(tx.new_id(), execution_id, "", None))
     return execution

@@ -357,6 +357,7 @@ def new_execution(
     principal_id: str | None,
     now: int,
     parent_wait: str | None = None,
+    begun_by: str | None = None,
 ) -> Execution:
     """An execution before its first step; the engine fills in the graph's version when it first runs."""
     return Execution(
@@ -374,4 +375,5 @@ def new_execution(
         error=None,
         created_at=now,
         updated_at=now,
+        begun_by=begun_by,
     )

@@ -38,6 +38,7 @@ def execution_of(row: Row) -> Execution:
         error=row["error"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
+        begun_by=row["begun_by"],
     )
 
 
@@ -93,9 +94,13 @@ class SqlExecutions:
             priority=execution.priority,
             principal_id=execution.principal_id,
             parent_wait=execution.parent_wait,
+            begun_by=execution.begun_by,
             now=execution.created_at,
         )
         self.put_cursor(cursor)
+
+    def put_below(self, execution_id: str, above: str) -> None:
+        self._session.execute("set_begun_by", id=execution_id, begun_by=above)
 
     def get(self, execution_id: str) -> Execution | None:
         row = self._session.one("get_execution", id=execution_id)

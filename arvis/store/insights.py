@@ -167,7 +167,8 @@ async def _rows_of(snapshot: Snapshot, message: Row) -> MessageRows:
         agent=await snapshot.rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],
         jobs=await snapshot.rows("jobs_of_execution", execution_id=execution_id) if turn else [],
         steps=await snapshot.rows("steps_of", execution_id=execution_id) if turn else [],
-        usage=await snapshot.rows("usage_of_turn", execution_id=execution_id) if turn else [],
+        usage=await snapshot.rows("usage_of_family", execution_id=execution_id) if turn else [],
+        sums=await snapshot.rows("sums_of_family", execution_id=execution_id) if turn else [],
         notes=await snapshot.rows("notes_of_message", message_id=message["id"]),
         deliveries=await snapshot.rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
     )

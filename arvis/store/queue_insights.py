@@ -58,7 +58,7 @@ class SqlQueueInsights:
             execution_id, delivery_id = item.job.execution_id, item.job.delivery_id
             executions = await snapshot.rows("get_execution", id=execution_id) if execution_id else []
             steps = await snapshot.rows("steps_of", execution_id=execution_id) if execution_id else []
-            calls = await snapshot.rows("usage_of_turn", execution_id=execution_id) if execution_id else []
+            calls = await snapshot.rows("usage_of_family", execution_id=execution_id) if execution_id else []
             waits = await snapshot.rows("waits_of", execution_id=execution_id) if execution_id else []
             found = await snapshot.rows("get_delivery", id=delivery_id) if delivery_id else []
             parts = await snapshot.rows("parts_of_delivery", delivery_id=delivery_id) if delivery_id else []

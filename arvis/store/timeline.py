@@ -28,6 +28,7 @@ class MessageRows:
     jobs: Sequence[Row]
     steps: Sequence[Row]
     usage: Sequence[Row]
+    sums: Sequence[Row]
     notes: Sequence[Row]
     deliveries: Sequence[Row]
 
@@ -53,9 +54,9 @@ def timeline_of(rows: MessageRows) -> MessageTimeline:
         steps=sorted(_steps(rows), key=lambda step: step.at),
         job=job,
         agent=rows.agent[0]["slug"] if rows.agent else None,
-        cost_micros=sum(row["cost_micros"] for row in rows.usage),
-        input_tokens=sum(row["input_tokens"] for row in rows.usage),
-        output_tokens=sum(row["output_tokens"] for row in rows.usage),
+        cost_micros=rows.sums[0]["cost_micros"] if rows.sums else 0,
+        input_tokens=rows.sums[0]["input_tokens"] if rows.sums else 0,
+        output_tokens=rows.sums[0]["output_tokens"] if rows.sums else 0,
     )
 
 
@@ -74,7 +75,8 @@ def _steps(rows: MessageRows) -> Iterator[TimelineStep]:
     for call in rows.usage:
         details = {name: call[name] for name in _CALL}
         priced = bool(call["priced"] or call["cost_micros"])  # a receipt of an earlier version does not say
-        yield _step(call["started_at"], "model_call", **{**details, "priced": priced})
+        by = {"agent": call["slug"]} if call["agent_id"] != message["agent_id"] and call["slug"] else {}
+        yield _step(call["started_at"], "model_call", **{**details, "priced": priced}, **by)
     for note in rows.notes:
         yield _step(note["at"], note["step"], **json.loads(note["data"]))
     if rows.reply:
@@ -153,7 +155,8 @@ class SqlTimeline:
             agent=rows("get_agent", id=message["agent_id"]) if message["agent_id"] else [],
             jobs=rows("jobs_of_execution", execution_id=execution_id),
             steps=rows("steps_of", execution_id=execution_id),
-            usage=rows("usage_of_turn", execution_id=execution_id),
+            usage=rows("usage_of_family", execution_id=execution_id),
+            sums=rows("sums_of_family", execution_id=execution_id),
             notes=rows("notes_of_message", message_id=message["id"]),
             deliveries=rows("deliveries_of_message", message_id=reply_id) if reply_id else [],
         )

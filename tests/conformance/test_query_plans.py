@@ -111,6 +111,7 @@ SMALL_SORTS = {
     "message_by_ref": "the one message of an id of its platform",
     "claim_jobs": "merges two lists of at most as many rows as there are slots",
     "children_of": "the children of one execution",
+    "usage_of_family": "the model calls that one message led to",
     "children_of_run": "what one run called",
     "questions_of_run": "what one run and its children ask now",
     "visits_of": "a page of the dashboard; the steps of one run",

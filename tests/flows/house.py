@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from arvis.agents.pairing import new_code
 from arvis.agents.tool_node import ToolRules
@@ -64,8 +64,6 @@ from tests.flows.scripted import (
 )
 from tests.flows.senses import Senses, file_rules
 
-P = ParamSpec("P")
-R = TypeVar("R")
 T = TypeVar("T")
 
 UNIT_SECONDS = 60

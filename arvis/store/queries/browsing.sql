@@ -236,11 +236,17 @@ WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND 
 ORDER BY deliveries.message_id, deliveries.part;
 
 -- name: costs_of_page
-SELECT messages.id, CAST(sum(usage.cost_micros) AS BIGINT) AS micros FROM messages
-JOIN usage ON usage.execution_id = messages.execution_id
-WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last
-    AND messages.role IN ('assistant', 'notice')
-GROUP BY messages.id;
+-- With all that was begun for the turn.
+WITH RECURSIVE tree (message_id, id) AS (
+    SELECT messages.id, messages.execution_id FROM messages
+    WHERE messages.conversation_id = :conversation_id AND messages.id >= :first AND messages.id <= :last
+        AND messages.role IN ('assistant', 'notice') AND messages.execution_id IS NOT NULL
+    UNION
+    SELECT tree.message_id, executions.id FROM tree JOIN executions ON executions.begun_by = tree.id
+)
+SELECT tree.message_id AS id, CAST(sum(usage.cost_micros) AS BIGINT) AS micros FROM tree
+JOIN usage ON usage.execution_id = tree.id
+GROUP BY tree.message_id;
 
 -- name: whole_talk
 SELECT * FROM messages WHERE conversation_id = :conversation_id AND id > :after AND superseded = 0

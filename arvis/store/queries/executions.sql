@@ -1,10 +1,14 @@
 -- name: add_execution
 INSERT INTO executions (
     id, graph, version, state, status, result, lane, priority, principal_id, parent_wait, steps, created_at,
-    updated_at
+    updated_at, begun_by
 ) VALUES (
-    :id, :graph, :version, :state, 'running', 'null', :lane, :priority, :principal_id, :parent_wait, 0, :now, :now
+    :id, :graph, :version, :state, 'running', 'null', :lane, :priority, :principal_id, :parent_wait, 0, :now, :now,
+    COALESCE(:begun_by, (SELECT waits.execution_id FROM waits WHERE waits.id = :parent_wait))
 );
+
+-- name: set_begun_by
+UPDATE executions SET begun_by = NULLIF(:begun_by, '') WHERE id = :id;
 
 -- name: get_execution
 SELECT * FROM executions WHERE id = :id;

@@ -3,6 +3,33 @@
 -- name: usage_of_turn
 SELECT * FROM usage WHERE execution_id = :execution_id ORDER BY id LIMIT 500;
 
+-- name: usage_of_family
+-- Of an execution and of all that was begun for it: what it called, tasks that were given, runs, compactions.
+WITH RECURSIVE tree (id) AS (
+    SELECT executions.id FROM executions WHERE executions.id = :execution_id
+    UNION
+    SELECT executions.id FROM tree JOIN executions ON executions.begun_by = tree.id
+)
+SELECT usage.*, agents.slug FROM tree
+CROSS JOIN usage
+LEFT JOIN agents ON agents.id = usage.agent_id
+WHERE usage.execution_id = tree.id
+ORDER BY usage.id LIMIT 500;
+
+-- name: sums_of_family
+WITH RECURSIVE tree (id) AS (
+    SELECT executions.id FROM executions WHERE executions.id = :execution_id
+    UNION
+    SELECT executions.id FROM tree JOIN executions ON executions.begun_by = tree.id
+)
+SELECT
+    CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS cost_micros,
+    CAST(COALESCE(sum(usage.input_tokens), 0) AS BIGINT) AS input_tokens,
+    CAST(COALESCE(sum(usage.output_tokens), 0) AS BIGINT) AS output_tokens
+FROM tree
+CROSS JOIN usage
+WHERE usage.execution_id = tree.id;
+
 -- name: steps_of
 SELECT * FROM steps WHERE execution_id = :execution_id ORDER BY number LIMIT 1000;
 

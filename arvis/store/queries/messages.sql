@@ -199,7 +199,16 @@ ON CONFLICT (id) DO NOTHING;
 DELETE FROM usage WHERE id = :id AND error = :error RETURNING cost_micros, started_at;
 
 -- name: cost_of_execution
-SELECT CAST(COALESCE(sum(cost_micros), 0) AS BIGINT) AS micros FROM usage WHERE execution_id = :execution_id;
+-- With what it called; tasks that it gave are charged for themselves.
+WITH RECURSIVE tree (id) AS (
+    SELECT executions.id FROM executions WHERE executions.id = :execution_id
+    UNION
+    SELECT executions.id FROM tree
+    JOIN executions ON executions.begun_by = tree.id AND executions.parent_wait IS NOT NULL
+)
+SELECT CAST(COALESCE(sum(usage.cost_micros), 0) AS BIGINT) AS micros FROM tree
+CROSS JOIN usage
+WHERE usage.execution_id = tree.id;
 
 -- name: usage_of_person
 SELECT

@@ -1,0 +1,29 @@
+"""What a message cost with all that was begun for it: its timeline counts the calls of every execution below its turn."""
+
+from __future__ import annotations
+
+from arvis.store.opening import Database
+from tests.flows.house import HELPER, agent_with, open_house
+from tests.flows.scripted import said
+from tests.flows.test_runs import parent_graph
+
+
+async def test_a_timeline_counts_the_calls_of_a_child(database: Database) -> None:
+    async with open_house(database, agents=[agent_with(graph="parent")], graphs=[parent_graph()]) as house:
+        house.provider.script.append(said("One."))
+        timeline = await house.ask("one")
+        calls = [step for step in timeline.steps if step.step == "model_call"]
+        assert (len(calls), timeline.input_tokens, timeline.output_tokens) == (1, 10, 5)
+
+
+async def test_a_timeline_counts_the_calls_of_a_task_that_the_turn_gave(database: Database) -> None:
+    worker = agent_with(id="agent-worker", slug="worker", name="Worker")
+    async with open_house(database, agents=[HELPER, worker]) as house:
+        house.provider.script += [said("It goes on. [DELEGATE:worker] Dig. [/DELEGATE]"), said("Dug.")]
+        asked = await house.say("Dig", user="owner")
+        await house.until_sent(2)
+        await house.until_idle()
+        timeline = await house.timeline(asked.message_id)
+        calls = [step for step in timeline.steps if step.step == "model_call"]
+        assert [step.data.get("agent") for step in calls] == [None, "worker"]
+        assert (timeline.input_tokens, timeline.output_tokens) == (20, 10)
