@@ -119,7 +119,8 @@ async def test_what_proxies_tell_makes_nobody_somebody(site: Site) -> None:
     ]
     assert len(asked) > 500
     for what, found in await all_of(site, asked):
-        assert found.status == 401, (what, found)
+        # Behind too many wrong keys from one address stands 429, which opens as little.
+        assert found.status in {401, 429}, (what, found)
 
 
 async def test_what_proxies_tell_makes_nobody_more_than_they_are(site: Site) -> None:
