@@ -16,6 +16,7 @@ from arvis.agents.joining import gather, is_suspect
 from arvis.agents.occasions import run_ended
 from arvis.agents.owners import tell_of_dead_letter
 from arvis.agents.runs import is_run, source_of
+from arvis.agents.timeliness import TOO_LATE, waiting_since
 from arvis.agents.turns import Ending
 from arvis.agents.unread import separate
 from arvis.agents.workflow_runs import is_workflow
@@ -47,7 +48,7 @@ BUSY = "budget"
 
 class MessageFlow:
     """`Handler` for jobs of kind `message`, `advance` and `compact`. `zone` is the daemon's, `limits` bound what replies may
-    set going."""
+    set going. What makes no progress for `answer_within` ms is given up (None: never)."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class MessageFlow:
         clock: Clock,
         zone: str = "UTC",
         limits: Limits | None = None,
+        answer_within: int | None = None,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -65,15 +67,18 @@ class MessageFlow:
         self._clock = clock
         self._zone = zone
         self._limits = limits or Limits()
+        self._answer_within = answer_within
 
     async def run(self, job: Job) -> Verdict:
         """Steps 9–14: let waiting messages join, walk the turn's execution to its end, commit the reply."""
+        if (late := await self._too_late(job, 0.0)) is not None:
+            return late
         await self._gather(job)  # 9
         conclusion = Conclusion(limits=self._limits, zone=self._zone)
         try:
             execution = await self._engine.advance(job, conclude=conclusion.of)  # 5–14
         except (RunFailed, BudgetReached, BudgetBusy) as failure:
-            return verdict_of(failure)
+            return await self._in_time(job, verdict_of(failure))
         except ExecutionError as broken:  # the graph, not the weather: no attempt can mend it
             return GiveUp("broken", broken.what)
         self._publish(conclusion.asked, _status_after(execution))
@@ -125,6 +130,23 @@ class MessageFlow:
         run_id = await self._store.read(workflow_retries.run_of, job.execution_id or "")
         if run_id is not None:
             self._bus.publish(RunAdvanced(run_id))
+
+    async def _in_time(self, job: Job, verdict: Verdict) -> Verdict:
+        """A pause that ends too late is none: then it is given up at once."""
+        if not isinstance(verdict, NotBefore):
+            return verdict
+        return await self._too_late(job, verdict.seconds) or verdict
+
+    async def _too_late(self, job: Job, seconds: float) -> GiveUp | None:
+        """Whether the time for an answer will have passed in so many seconds."""
+        at = self._clock.now() + int(seconds * 1000)
+        if self._answer_within is None or at - job.created_at <= self._answer_within:
+            return None
+        waited = at - await self._store.read(waiting_since, job)
+        if waited <= self._answer_within:
+            return None
+        why = f"nothing could be done for {waited // 1000} seconds; delivery.answer_within allows"
+        return GiveUp(TOO_LATE, f"{why} {self._answer_within // 1000}")
 
     async def _gather(self, job: Job) -> None:
         """A turn that begins takes its followers along, unless it may be what kills the process; one that goes on after an

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-from arvis.agents import notices, rounds, subagents
+from arvis.agents import notices, rounds, saying, subagents
 from arvis.agents.briefing import Briefing, Materials, written
 from arvis.agents.compacting_rows import COMPACTION
 from arvis.agents.compaction import Compactor
@@ -186,6 +186,7 @@ class _Nodes:
                 return Goto(PREPARE, shrunk=True)
             raise
         result = RunResult.from_json(answer)
+        self._remark(context, result)
         result = self._manner.read(result if request.tools else replace(result, calls=()))
         read = answer.get("read", read_in(request.turns))
         asks = bool(result.calls)
@@ -199,6 +200,12 @@ class _Nodes:
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
         files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
         return Completion(context, asked["agent"]["explicit"], self._loops, read).decide(result, files)
+
+    def _remark(self, context: NodeContext, result: RunResult) -> None:
+        """People hear what the model was not given, each thing once."""
+        for what in result.left_out:
+            text = notices.left_out(what, model=result.model, account=result.account)
+            context.record(saying.progress, context.execution, text, context.now())
 
     async def _materials(
         self, context: NodeContext, turn: Standing, came: Sequence[str], brought: Brought

@@ -35,6 +35,7 @@ _FAILURES = {
     ProviderErrorKind.REFUSED: "the model, or the content filter of its vendor, declined to answer it. Please ask in another way.",
     ProviderErrorKind.EMPTY: "the model gave an empty answer each time. Please ask in another way.",
     ProviderErrorKind.BAD_REQUEST: "the model did not understand the request. The owner has to look at it.",
+    "too_late": "the model was not available in time. Please ask again later.",
     "no_model": "no account serves the model that this agent is set to. The owner has to look at it.",
     "broken": "this agent is not set up correctly. The owner has to look at it.",
     "poison": "it made the program fail several times. The owner has to look at it.",
@@ -67,6 +68,16 @@ _CAUSES = {
 def exhausted(reason: str) -> str:
     """Return what stands behind the words of work that was stopped: why it was, where that is known."""
     return _STOPPED_FOR.format(reason=reason.strip().rstrip(".")) if reason.strip() else EXHAUSTED
+
+
+def left_out(what: str, *, model: str, account: str) -> str:
+    """Said before an answer that was given without a part of the question; `what` as in `RunResult.left_out`."""
+    if what == "pictures":
+        return f"I cannot look at the picture: the model {model} does not read pictures. Describe it to me in words."
+    return (
+        f"I answer without my tools this time: the account {account} cannot use tools, and no other account is available. "
+        "Ask again later if you need them."
+    )
 
 
 def no_answer(agent: str) -> str:

@@ -26,7 +26,7 @@ from arvis.bots.fleet import BotFleet
 from arvis.bots.keeper import BotKeeper
 from arvis.config import Config
 from arvis.conversations.counting import ModelCounting
-from arvis.conversations.vision import sees
+from arvis.conversations.vision import may_see
 from arvis.domain.messages import Address
 from arvis.domain.money import SpendingLimits
 from arvis.graph.engine import Engine
@@ -66,7 +66,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         random=random.random,
         prices=_prices(config),
         counting=ModelCounting(windows=config.windows, replies=config.reply_tokens, reply=config.limits.reply_tokens),
-        sees=lambda provider, model: sees(provider, model, config.vision),
+        sees=lambda provider, model: may_see(provider, model, config.vision),
         first_byte=config.model.first_byte_seconds,
     )
     patient = PatientStore(store=base.store, clock=base.clock)
@@ -101,6 +101,7 @@ def build_flow(base: Base, providers: Providers, tools: Toolbox, fleet: BotFleet
         clock=base.clock,
         zone=config.scheduler.timezone,
         limits=reply_limits(config),
+        answer_within=config.delivery.answer_within,
     )
 
 

@@ -112,7 +112,7 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
         connector_of=bots.fleet.connector_of,
         clock=base.clock,
         bus=base.bus,
-        lateness=Lateness(after=rules.late_after, late=rules.late),
+        lateness=Lateness(after=rules.late_after, late=rules.late, answer_within=rules.answer_within),
         release=presence.release,
         rests=presence.rests,
     )

@@ -81,7 +81,7 @@ WORDS: Mapping[str, str] = {
     "limits.reminders_per_person": "that agents make with the tool `schedule`",
     "limits.messages_per_minute": "of each person; operators ten times as many, owners any number; null: no limit",
     "limits.upload_bytes_per_day": "files of each person, in bytes; operators and owners ten times as much; null: no limit",
-    "delivery.answer_within": "an older message is not answered any more",
+    "delivery.answer_within": "an older message is not answered any more, and no wait is longer",
     "delivery.late_after": "a reply older than this is late",
     "delivery.late": "mark or drop",
     "delivery.max_parts": "of one reply; the rest becomes a file",

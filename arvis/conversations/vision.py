@@ -1,7 +1,7 @@
 """Which models see pictures: what the user says, else what is known of their names.
 
-A model that is wrongly said to see costs a refused call, one that is wrongly said not to see is told that there is a
-picture. So whoever is not known does not see.
+A model that nothing is known of is shown pictures: if it cannot read them, its server refuses once, and that is remembered.
+Only families of which it is known that they read text alone are not asked.
 """
 
 from __future__ import annotations
@@ -19,6 +19,24 @@ _SEEING = re.compile(
 _BLIND = re.compile(r"audio|realtime|transcribe|tts|embedding|gemma-?3n?[:-](270m|1b)")
 #: All that their vendor has to offer sees.
 _SEEING_PROVIDERS = frozenset({"claude_cli"})
+
+
+#: Families that read text alone, as far as no name above says otherwise.
+_TEXT_ONLY = re.compile(
+    r"gpt-3|gpt-4\b|gpt-oss|o1-|o3-mini|claude-[12]|claude-instant|gemini-1\.0|gemini-pro$|deepseek|llama-?[23]|codellama|mistral\b"
+    r"|mistral-(7b|nemo|large|tiny)|mixtral|codestral|devstral|qwen|qwq|phi-?[123]|phi-?4|gemma|codegemma|command-r|starcoder"
+    r"|kimi-k2\b|glm-4(?!.*v)|falcon|vicuna|tinyllama|smollm|nous-|hermes|wizard|yi-|granite|text-|embed"
+)
+
+
+def may_see(provider: str, model: str, own: Mapping[str, bool]) -> bool:
+    """Whether a model is worth being shown pictures: it sees, or nothing is known of it."""
+    plain = model.rpartition("/")[2]
+    names = (f"{provider}/{model}", model, f"{provider}/{plain}", plain)
+    if any(name in own for name in names) or provider == "demo":
+        return sees(provider, model, own)
+    unknown = _TEXT_ONLY.match(plain.lower()) is None and _BLIND.search(plain.lower()) is None
+    return unknown or sees(provider, model, own)
 
 
 def sees(provider: str, model: str, own: Mapping[str, bool]) -> bool:

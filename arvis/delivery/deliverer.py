@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from arvis.agents import timeliness
 from arvis.delivery import drafts, failures, records
 from arvis.delivery.finding import found as found_draft
 from arvis.delivery.lateness import Lateness, Timing, marked
@@ -87,7 +88,7 @@ class Deliverer:
         if all(
             _is_untouched(part) for part in found.parts
         ):  # also when it was tried, and showed nothing: it may be late now
-            return await self._send_first(connector, job, delivery)
+            return await self._send_first(connector, job, delivery, found.asked_at)
         return await self._send_rest(connector, job, found.parts)
 
     def postponed(self, tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, now: int) -> None:
@@ -103,16 +104,23 @@ class Deliverer:
     # -- ways to send --------------------------------------------------------------------------------------
 
     async def _send_whole(self, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
+        shown = await self._marked_if_late(connector, delivery)
         try:
-            receipt = await connector.send(Part(delivery, 0, Piece(delivery.content, delivery.buttons, delivery.files)))
+            receipt = await connector.send(Part(shown, 0, Piece(shown.content, shown.buttons, shown.files)))
         except SendError as error:
             return self._verdict(error, delivery)
         return await self._close(job, delivery, DeliveryState.SENT, platform_id=receipt.platform_id)
 
-    async def _send_first(self, connector: Connector, job: Job, delivery: Delivery) -> Verdict:
+    async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
+        """Where a history is shown, nothing is dropped: a late answer is marked."""
+        asked_at = await self._store.read(timeliness.asked_at, delivery)
+        timing = self._lateness.judge(delivery, connector.capabilities, delivery.created_at, asked_at=asked_at)
+        return delivery if timing is Timing.IN_TIME else marked(delivery)
+
+    async def _send_first(self, connector: Connector, job: Job, delivery: Delivery, asked_at: int | None) -> Verdict:
         if not (delivery.content.strip() or delivery.files or delivery.buttons):
             return await self._close(job, delivery, DeliveryState.SENT)
-        match self._lateness.judge(delivery, connector.capabilities, self._clock.now()):
+        match self._lateness.judge(delivery, connector.capabilities, self._clock.now(), asked_at=asked_at):
             case Timing.EXPIRED:
                 await self._store.write(failures.expire, job, delivery, self._clock.now())
                 self._tell(delivery, DeliveryState.EXPIRED)

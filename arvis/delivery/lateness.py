@@ -21,20 +21,25 @@ class Timing(Enum):
 
 
 class Lateness:
-    """The daemon's rules, which a bot's own ones replace. `after` in ms; `late` is `mark` or `drop`."""
+    """The daemon's rules, which a bot's own ones replace. A delivery is late when it has waited `after` ms, and an answer
+    when its message was written `answer_within` ms ago (None: however long); `late` is `mark` or `drop`."""
 
-    def __init__(self, *, after: int = 900_000, late: str = "mark") -> None:
+    def __init__(self, *, after: int = 900_000, late: str = "mark", answer_within: int | None = None) -> None:
         self._after = after
         self._late = late
+        self._answer_within = answer_within
         #: When a late message last left for a channel: of the last second only, and nothing is lost with it.
         self._left: dict[Address, int] = {}
 
-    def judge(self, delivery: Delivery, capabilities: Capabilities, now: int) -> Timing:
-        """Of a delivery that is about to be sent for the first time."""
+    def judge(self, delivery: Delivery, capabilities: Capabilities, now: int, *, asked_at: int | None = None) -> Timing:
+        """Of a delivery that is about to be sent for the first time; `asked_at` is when its message was written (ms)."""
         after = self._after if capabilities.late_after is None else capabilities.late_after
-        if now - delivery.created_at <= after:
+        if now - delivery.created_at <= after and not self._overdue(asked_at, now):
             return Timing.IN_TIME
         return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
+
+    def _overdue(self, asked_at: int | None, now: int) -> bool:
+        return asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
 
     def rest(self, address: Address, now: int) -> float:
         """Seconds that a late message for this channel has yet to wait; 0: it goes now."""

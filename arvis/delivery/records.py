@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from arvis.agents.timeliness import asked_at
 from arvis.domain.errors import LeaseLost
 from arvis.domain.jobs import Done, Job, Outcome, Snooze
 from arvis.domain.messages import Delivery, DeliveryState
@@ -20,10 +21,11 @@ class Look:
 
     parts: Sequence[Part]
     place: Place | None
+    asked_at: int | None = None
 
 
 def look(tx: Transaction, delivery: Delivery) -> Look:
-    return Look(tx.parts.of_delivery(delivery.id), tx.places.get(delivery.address))
+    return Look(tx.parts.of_delivery(delivery.id), tx.places.get(delivery.address), asked_at(tx, delivery))
 
 
 def begin(tx: Transaction, job: Job, delivery: Delivery, pieces: Sequence[Piece], now: int) -> list[Part]:

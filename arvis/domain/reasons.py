@@ -43,6 +43,7 @@ _FAILED: Mapping[str, str] = {
     "empty": "the model gave an empty answer each time",
     CUT: "the answer reached the output limit and is cut",
     "bad_request": "the model did not understand the request",
+    "too_late": "it could not be answered in time (delivery.answer_within)",
     "no_model": "no account serves the model that the agent is set to",
     "poison": "the process died each time this was worked on",
     "attempts": "the model did not answer after several attempts",

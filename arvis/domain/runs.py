@@ -85,7 +85,8 @@ class RunResult:
     not report them; `cached_tokens` of the input were read from the vendor's cache, `written_tokens` put into it.
     `window` is how many tokens the model holds, from a provider that asks its server. `thoughts` belong to `calls` and
     go back with them (`Turn`). `stop_reason` is `end`, `tool_calls`, `length` or the vendor's own word; `truncated`: more
-    came than `max_bytes` and was not read."""
+    came than `max_bytes` and was not read. `left_out`
+    names what of the request the model was not given: `pictures`, `tools`."""
 
     content: str
     model: str
@@ -100,6 +101,7 @@ class RunResult:
     written_tokens: int = 0
     window: int | None = None
     thoughts: Mapping[str, Any] | None = None
+    left_out: tuple[str, ...] = ()
 
     @property
     def cut(self) -> bool:
@@ -118,7 +120,8 @@ class RunResult:
     def from_json(cls, data: Mapping[str, Any]) -> RunResult:
         """What stands beside it in the result of a graph is not read."""
         known = {name: data[name] for name in cls.__slots__ if name in data}
-        return cls(**{**known, "calls": tuple(ToolCall.from_json(call) for call in data.get("calls", ()))})
+        calls = tuple(ToolCall.from_json(call) for call in data.get("calls", ()))
+        return cls(**{**known, "calls": calls, "left_out": tuple(data.get("left_out", ()))})
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,6 +169,21 @@ def _host(url: str) -> str:
     return found[1] if found else "the given address"
 
 
+def _in_words(error: Exception) -> str:
+    """What happened to a connection, for people."""
+    match error:
+        case aiohttp.ServerDisconnectedError():
+            return "it was closed before an answer came"
+        case aiohttp.ClientPayloadError():
+            return "it was closed in the middle of the answer"
+        case aiohttp.ClientResponseError() | HttpProcessingError():
+            return "what came is no answer of a web server"
+        case OSError(strerror=str(words)):
+            return words
+        case _:
+            return "it was closed"
+
+
 @contextmanager
 def as_http_error(host: str) -> Iterator[None]:
     """Turn the client library's errors into `HttpError`, without their texts: these may quote URL or headers."""
@@ -184,7 +199,7 @@ def as_http_error(host: str) -> Iterator[None]:
     except aiohttp.InvalidURL:
         raise HttpError(f"{host} is not a valid HTTP address") from None
     except (aiohttp.ClientError, HttpProcessingError, ConnectionError) as error:
-        raise HttpError(f"the connection to {host} broke ({type(error).__name__})") from None
+        raise HttpError(f"the connection to {host} broke ({_in_words(error)})") from None
     except RuntimeError:
         # What aiohttp says of an answer whose connection broke before anybody asked for the rest of it.
         raise HttpError(f"the connection to {host} broke (it was closed)") from None

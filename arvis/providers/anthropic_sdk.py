@@ -234,12 +234,25 @@ class _Faults:
         if isinstance(error, anthropic.APITimeoutError):
             raise HttpError(f"{self._host} took too long to answer", timeout=True) from None
         if isinstance(error, anthropic.APIConnectionError):
-            raise HttpError(f"no connection to {self._host} ({type(error.__cause__).__name__})") from None
+            raise HttpError(f"no connection to {self._host} ({_in_words(type(error.__cause__))})") from None
         if isinstance(error, anthropic.AnthropicError):
-            raise HttpError(f"the SDK could not call {self._host} ({type(error).__name__})") from None
+            raise HttpError(f"{self._host} could not be called: the vendor's library refused the request") from None
         if kind is not None and kind.__module__.partition(".")[0] == _CLIENT:
             timeout = "Timeout" in kind.__name__
-            raise HttpError(f"the connection to {self._host} broke ({kind.__name__})", timeout=timeout) from None
+            raise HttpError(f"the connection to {self._host} broke ({_in_words(kind)})", timeout=timeout) from None
+
+
+def _in_words(kind: type[BaseException | None]) -> str:
+    """What happened to a connection, for people, by the names of the HTTP client."""
+    words = {
+        "ConnectError": "nobody accepts it",
+        "ConnectTimeout": "it took too long",
+        "ReadTimeout": "nothing came for too long",
+        "ReadError": "it was closed in the middle of the answer",
+        "RemoteProtocolError": "it was closed before the end of the answer",
+        "UnsupportedProtocol": "the address does not begin with http:// or https://",
+    }
+    return words.get(kind.__name__, "it was closed")
 
 
 def _read(body: bytes, account: Account) -> object:

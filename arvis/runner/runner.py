@@ -20,9 +20,9 @@ from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
 from arvis.runner.attempt import Attempt, Run, RunFailed, Trail, Try, Unserved
-from arvis.runner.choice import DEMO, Choice, candidates
+from arvis.runner.choice import DEMO, TOOLLESS, Choice, candidates
 from arvis.runner.counting import Counting, Counts, key_of, limit_in
-from arvis.runner.pictures import without_pictures
+from arvis.runner.pictures import refused_pictures, without_pictures
 from arvis.runner.prices import Prices, estimate_micros, prompt_tokens
 from arvis.runner.rests import Rests
 from arvis.runner.selection import Asked, Load, Selection, select
@@ -91,6 +91,8 @@ class Runner:
         self._counts = Counts(counting)
         self._sees = sees
         self._first_byte = first_byte
+        #: Models that have refused pictures.
+        self._blind: set[str] = set()
         self._load = Load()
 
     def learn(self, rests: Iterable[Rest]) -> None:
@@ -204,8 +206,9 @@ class Runner:
 
     async def _try(self, choice: Choice, request: RunRequest, on_text: OnText, attempt: Attempt) -> RunResult | None:
         """One call; None when the next choice is to be tried. Raises `RunFailed` for what no other can mend."""
+        whole = request
         try:
-            request = self._fitted(request, choice, attempt.size)
+            request = self._fitted(whole, choice, attempt.size)
         except ProviderError as error:
             attempt.errors[choice] = error
             return None
@@ -216,6 +219,9 @@ class Runner:
                 result = await self._call(tried, on_text)
         except ProviderError as error:
             trail.calls.append(self._failed(tried, error))
+            if refused_pictures(request, error):
+                self._blind.add(key_of(choice))
+                return await self._try(choice, whole, on_text, attempt)
             if (limit := limit_in(error)) is not None:
                 trail.limits.append((key_of(choice), limit))
             if error.kind in HOPELESS and not error.elsewhere:
@@ -229,7 +235,13 @@ class Runner:
             raise
         finally:
             self._rests.ended(choice)
-        self._load.note(request, choice)
+        self._note_answer(tried, result, attempt)
+        return replace(result, left_out=_left_out(whole, request, choice))
+
+    def _note_answer(self, tried: Try, result: RunResult, attempt: Attempt) -> None:
+        """What an answer says of its account and its model."""
+        choice, trail = tried.choice, attempt.trail
+        self._load.note(tried.request, choice)
         trail.calls.append(self._answered(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
@@ -237,11 +249,10 @@ class Runner:
             trail.counted.append((key_of(choice), attempt.size, result.input_tokens))
         if result.window is not None:
             trail.limits.append((key_of(choice), result.window))
-        return result
 
     def _fitted(self, request: RunRequest, choice: Choice, size: Measure) -> RunRequest:
         """The request as this model is asked. Raises `ProviderError` when it has no room for it."""
-        if not self._sees(choice.account.provider, choice.model):
+        if key_of(choice) in self._blind or not self._sees(choice.account.provider, choice.model):
             request, size = without_pictures(request), replace(size, pictures=0)
         room = self._counts.room(choice, size)
         most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)
@@ -340,3 +351,10 @@ def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
         offset += len(piece)
 
     return send
+
+
+def _left_out(whole: RunRequest, given: RunRequest, choice: Choice) -> tuple[str, ...]:
+    """What of a request the model was not given."""
+    pictures = any(turn.images for turn in whole.turns) and not any(turn.images for turn in given.turns)
+    tools = bool(whole.tools) and not whole.tools_off and choice.account.provider in TOOLLESS
+    return (*(["pictures"] if pictures else []), *(["tools"] if tools else []))

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from arvis.agents import notices
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import CIRCUIT, Account, RunRequest, RunResult
@@ -102,3 +103,14 @@ async def test_a_pinned_model_is_not_answered_by_another(database: Database) -> 
         message = (await house.say("Hello")).message_id
         assert (await house.until_status(message, MessageStatus.FAILED)).reason == "auth"
         assert provider.asked == []
+
+
+async def test_an_agent_that_loses_its_tools_says_so_once(database: Database) -> None:
+    program = ByName()
+    program.name = "claude_cli"
+    models = Models({"claude_cli": program}, [Account(name="program", provider="claude_cli", model="m")])
+    async with open_house(database, agents=[agent_with(tools=("look",))], models=models) as house:
+        timeline = await house.ask("Hello", user="owner")
+        assert timeline.reply == "program"
+        said = notices.left_out("tools", model="m", account="program")
+        assert await house.until_sent(2) == [said, "program"]

@@ -9,7 +9,7 @@ import pytest
 from arvis.agents.pictures import MOST_PICTURES, pictures_of
 from arvis.agents.spoken import speakable
 from arvis.context.files import file_text, files_that_fit
-from arvis.conversations.vision import sees
+from arvis.conversations.vision import may_see, sees
 from arvis.domain.messages import Attachment, FileKind, FileState
 from arvis.domain.runs import Image, RunRequest, Turn
 from arvis.runner.pictures import without_pictures
@@ -104,6 +104,25 @@ def test_models_that_see(provider: str, model: str, expected: bool) -> None:
     assert sees(provider, model, {}) is expected
     assert sees(provider, model, {f"{provider}/{model}": not expected}) is not expected
     assert sees(provider, model, {model: not expected}) is not expected
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "expected"),
+    [
+        ("openrouter", "somebody/brand-new-1", True),
+        ("custom", "my-model", True),
+        ("anthropic", "claude-next", True),
+        ("ollama", "llama3.1", False),
+        ("ollama", "llama3.2-vision", True),
+        ("openrouter", "deepseek/deepseek-chat", False),
+        ("openrouter", "qwen/qwen3-vl-8b", True),
+        ("openai", "gpt-3.5-turbo", False),
+        ("demo", "demo", False),
+    ],
+)
+def test_models_that_nothing_is_known_of_are_shown_pictures(provider: str, model: str, expected: bool) -> None:
+    assert may_see(provider, model, {}) is expected
+    assert may_see(provider, model, {model: False}) is False
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from arvis.domain.errors import ProviderError, ProviderErrorKind
-from arvis.domain.runs import CIRCUIT, Account, Rest, RunRequest, RunResult, Turn
+from arvis.domain.runs import CIRCUIT, Account, Image, Rest, RunRequest, RunResult, Turn
 from arvis.domain.tools import ToolOutput, ToolSpec
 from arvis.runner import RunFailed, Runner, Unserved
 from arvis.runner.choice import Choice
@@ -297,3 +298,36 @@ async def test_cancelling_a_probe_lets_another_request_probe() -> None:
         await task
     rests.ended(CHOICES[0])
     assert not rests.probed
+
+
+SEEN = replace(REQUEST, turns=(Turn("user", "Look", images=(Image("image/png", b"x", "a.png"),)),))
+
+
+class Blind(ByName):
+    """A provider whose server refuses pictures."""
+
+    async def complete(self, request: RunRequest, account: Account) -> RunResult:
+        if any(turn.images for turn in request.turns):
+            self.asked.append(account.name)
+            raise ProviderError(
+                KINDS.BAD_REQUEST, "Invalid content type: image_url is only supported by certain models"
+            )
+        return await super().complete(request, account)
+
+
+async def test_a_refused_picture_is_left_out_and_the_model_remembered() -> None:
+    stand = Stand(A)
+    stand.provider = Blind(stand.clock)
+    stand.runner._providers = GivenProviders({"scripted": stand.provider})
+    for asked in (["a", "a"], ["a", "a", "a"]):
+        run = await stand.runner.run(SEEN, model=None, on_text=ignore)
+        assert (run.result.content, run.result.left_out) == ("a", ("pictures",))
+        assert stand.provider.asked == asked
+
+
+async def test_an_answer_without_tools_says_so() -> None:
+    program = Account(name="program", provider="claude_cli", model="m")
+    with_tools = replace(REQUEST, tools=(ToolSpec("look", "Look.", {"type": "object"}),))
+    run = await Stand(program).runner.run(with_tools, model=None, on_text=ignore)
+    assert run.result.left_out == ("tools",)
+    assert RunResult.from_json(run.result.to_json()).left_out == ("tools",)

@@ -20,6 +20,7 @@ from arvis.process.secrets import SealedBox, secrets_key_file
 from arvis.providers import anthropic_prompt, google, ollama
 from arvis.providers.openai import VENDORS
 from arvis.runner import DEMO
+from arvis.runner.choice import TOOLLESS
 
 #: Seconds in which a server must take a connection.
 _PATIENCE = 2.5
@@ -152,6 +153,22 @@ def check_calls(scene: Scene) -> Verdict | None:
     return ok(f"Model calls of the last day: {sum(calls.number for calls in scene.records.calls)}")
 
 
+def check_account_tools(scene: Scene) -> Verdict | None:
+    """Whether agents with tools have an account that can use them."""
+    accounts = _accounts(scene)
+    without = [account.name for account in accounts if account.provider in TOOLLESS]
+    if not without:
+        return None
+    names = ", ".join(without)
+    if len(without) < len(accounts):
+        return ok(
+            f"Without tools: {names}", "Agents with tools are answered by the other accounts while one is available."
+        )
+    why = "The claude program takes no tools from Arvis, so agents answer without theirs."
+    fix = "Add an account with an API key (`arvis accounts add`) for agents that need tools."
+    return warn(f"No account can use tools: {names}", why, fix)
+
+
 def _server_of(account: Account) -> _Server | None:
     """Where its calls go; None for those that need no server."""
     url = account.base_url or _ADDRESSES.get(account.provider)
@@ -196,5 +213,6 @@ GROUP = Group(
         Check("stored_secrets", check_stored_secrets),
         Check("account_servers", check_servers),
         Check("account_calls", check_calls),
+        Check("account_tools", check_account_tools),
     ),
 )

@@ -122,6 +122,7 @@ export const stepTexts = words({
       too_long: "The conversation is too long for the model.",
       refused: "The model declined to answer.",
       bad_request: "The model did not understand the request.",
+      too_late: "It could not be answered in time (delivery.answer_within).",
       no_model: "No account serves the model that the agent is set to.",
       rate_limit: "The model's account has reached its limit of requests.",
       overloaded: "The model has too much to do.",

@@ -1,0 +1,38 @@
+"""How long an answer may be waited for (`delivery.answer_within`): before a turn begins, at every pause, and at its end.
+
+What counts is time without progress. A person's answer, the end of a child, and each step that was committed begin it again:
+work that takes hours is not given up, and what only waits is.
+"""
+
+from __future__ import annotations
+
+from arvis.domain.executions import Execution
+from arvis.domain.jobs import CLASS_MS, Job
+from arvis.domain.messages import Delivery, Role
+from arvis.ports.store import Transaction
+
+#: The reason of a job that is given up because of it.
+TOO_LATE = "too_late"
+
+
+def waiting_since(tx: Transaction, job: Job) -> int:
+    """Since when (ms) nothing has come of a job."""
+    arrived = max(job.created_at, job.rank - CLASS_MS * job.priority)
+    execution = tx.executions.get(job.execution_id or "")
+    return arrived if execution is None else max(arrived, execution.updated_at, _answered(tx, execution))
+
+
+def asked_at(tx: Transaction, delivery: Delivery) -> int | None:
+    """When (ms) the newest message was written that this delivery answers, or a question of its turn was answered; None for
+    what is no agent's answer."""
+    message = tx.messages.get(delivery.message_id)
+    asked = [found.created_at for each in delivery.answers if (found := tx.messages.get(each)) is not None]
+    if message is None or message.role is not Role.ASSISTANT or not asked:
+        return None
+    execution = tx.executions.get(delivery.execution_id or "")
+    return max(asked) if execution is None else max(*asked, _answered(tx, execution))
+
+
+def _answered(tx: Transaction, execution: Execution) -> int:
+    """When the last of its questions was answered, by a person, a timer or a child."""
+    return max((wait.answered_at or 0 for wait in tx.waits.of_execution(execution.id)), default=0)
