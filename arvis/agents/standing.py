@@ -183,6 +183,8 @@ def _overheard(tx: Transaction, place: Address, now: int, *, begins: bool) -> li
 
 
 def note_rests(tx: Transaction, rests: Sequence[Rest]) -> None:
-    """What became known of the accounts."""
+    """What became known of the accounts. What waits for a model goes on when one answers again."""
     for rest in rests:
         tx.rests.put(rest)
+    if back := [rest.at for rest in rests if not rest.refusals]:
+        tx.jobs.hasten(max(back))

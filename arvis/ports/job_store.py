@@ -110,6 +110,10 @@ class JobStore(Protocol):
         """Let a job go on that waits for the children of its execution; one that waits for anything else does so still."""
         ...
 
+    def hasten(self, now: int) -> None:
+        """Let all jobs go on that wait because no model could answer: one can again."""
+        ...
+
     def step_aside(self, job_id: str, now: int) -> None:
         """End a job that waits for the children of its execution, so that its lane goes on: what they bring gets a job of
         its own."""

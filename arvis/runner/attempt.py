@@ -52,6 +52,7 @@ class Try:
     asked: bool = False
     pieces: list[str] = field(default_factory=list)
     result: RunResult | None = None
+    others: Sequence[Choice] = ()
 
     def costs(self, error: ProviderError | None) -> bool:
         """Whether the vendor has worked for a try that gave no answer; without an error it was cancelled."""
@@ -78,6 +79,7 @@ class Attempt:
     errors: dict[Choice, ProviderError] = field(default_factory=dict)
     tried: set[Choice] = field(default_factory=set)
     round: int = 0
+    others: Sequence[Choice] = ()
 
     def left(self, choices: Sequence[Choice]) -> list[Choice]:
         """Those that may still be asked in this round."""

@@ -304,3 +304,4 @@ def _forget_refusals(tx: Transaction, name: str, now: int) -> None:
     for rest in tx.rests.all():
         if rest.account == name and (rest.refusals or rest.until > now):
             tx.rests.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
+            tx.jobs.hasten(now)

@@ -51,6 +51,15 @@ class Rests:
         """Open circuits that a request tries at this moment."""
         return frozenset(self._probed)
 
+    def is_out_of_order(self, choice: Choice) -> bool:
+        """Whether its circuit is open, or is being probed."""
+        return is_open(self._rests.get(key_of(choice)))
+
+    def is_free(self, choice: Choice, now: int) -> bool:
+        """Whether nothing speaks against asking it."""
+        rest = self._rests.get(key_of(choice))
+        return rest is None or rest.refusals == 0 or (rest.until <= now and not is_open(rest))
+
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what other processes, or an earlier boot, have found out; the later word counts."""
         for rest in rests:

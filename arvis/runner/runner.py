@@ -37,6 +37,8 @@ LONGEST_WAIT = 20.0
 FIRST_BYTE = 20.0
 #: An account that comes back within this time (ms) is worth it.
 _SOON = 120_000
+#: Seconds that an account which is out of order has at least when it is tried again.
+_LEAST_PROBE = 1.0
 
 OnText = Callable[[int, str], None]
 
@@ -55,6 +57,10 @@ _CANCELLED_TEXT = "the call was ended before the answer was there"
 _ESTIMATED = " (tokens and cost are estimates)"
 #: The detail of the receipt of an answer that came without counts.
 UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
+
+
+class _GaveWay(Exception):
+    """A call from which nothing had come was ended, because another one is answered sooner."""
 
 
 class Runner:
@@ -94,6 +100,7 @@ class Runner:
         #: Models that have refused pictures.
         self._blind: set[str] = set()
         self._load = Load()
+        self._changed = asyncio.Event()
 
     def learn(self, rests: Iterable[Rest]) -> None:
         """Take over what is stored of the accounts."""
@@ -153,7 +160,7 @@ class Runner:
         Raises `RunFailed`. Cancellation ends the call in progress at once; its receipt is in `trail`."""
         trail = Trail() if trail is None else trail
         attempt = Attempt(self._clock.monotonic() + self._deadline, trail, self._counts.measure(request))
-        choices = candidates(self._accounts(), model, fallbacks)
+        choices = attempt.others = candidates(self._accounts(), model, fallbacks)
         if not choices:
             raise Unserved(model)
         for delay in (*RETRY_DELAYS, None):
@@ -164,10 +171,20 @@ class Runner:
             wait = self._wait(attempt, selection, delay)
             if wait is None:
                 break
-            await self._clock.sleep(wait)
+            await self._pause(wait)
             attempt.next_round()
         verdict = attempt.verdict(self._select(attempt.helpful(choices)), self._clock.now())
         raise RunFailed(verdict, tuple(trail.calls), tuple(trail.rests))
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the time has come, or something became known of the accounts."""
+        slept = asyncio.create_task(self._clock.sleep(seconds))
+        back = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait({slept, back}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            slept.cancel()
+            back.cancel()
 
     async def _ask_each(
         self, choices: Sequence[Choice], request: RunRequest, on_text: OnText, attempt: Attempt
@@ -178,7 +195,11 @@ class Runner:
             choice = now[0]
             attempt.tried.add(choice)
             within = self._begin_within(choice, choices, request, attempt)
-            result = await self._try(choice, replace(request, begin_within=within), on_text, attempt)
+            try:
+                result = await self._try(choice, replace(request, begin_within=within), on_text, attempt)
+            except _GaveWay:
+                attempt.tried.discard(choice)
+                continue
             if result is not None:
                 return result
         return None
@@ -188,10 +209,21 @@ class Runner:
     ) -> float | None:
         """Seconds until the first byte, where another account could answer instead; longer in each round, for a model
         that is slow everywhere."""
-        selection = self._select(attempt.helpful(choices), request)
-        soon = self._clock.now() + _SOON
-        others = {*selection.now, *(each.choice for each in selection.later if each.certain and each.at <= soon)}
-        return self._first_byte * 2**attempt.round if others - {choice} else None
+        selection, now = self._select(attempt.helpful(choices), request), self._clock.now()
+        back = [
+            each.at for each in selection.later if each.certain and each.at <= now + _SOON and each.choice != choice
+        ]
+        bound: float = self._first_byte * (1 << attempt.round)
+        if len(choices) > 1 and self._rests.is_out_of_order(choice):
+            # It has hung before: no longer than until the next account is back, and shorter before its time has come.
+            if not back:
+                return bound
+            early = any(each.choice == choice for each in selection.later)
+            ends: float = (min(back) - now) / 1000
+            return max(_LEAST_PROBE, min(bound / 4 if early else bound, ends))
+        if back or set(selection.now) - {choice}:
+            return bound
+        return 2 * bound if selection.later else None
 
     def _first(self, model: str | None, fallbacks: Sequence[str]) -> Choice:
         """Of the candidates; while none can be asked, the preferred one."""
@@ -213,10 +245,14 @@ class Runner:
             attempt.errors[choice] = error
             return None
         tried, trail = Try(choice, request, self._clock.now(), self._clock.monotonic()), attempt.trail
+        tried.others = attempt.others
         self._rests.asked(choice)
         try:
             with self._load.calling(choice):
-                result = await self._call(tried, on_text)
+                result = await self._unless_others_are_back(tried, on_text)
+        except _GaveWay:
+            trail.calls.append(self._failed(tried, None))
+            raise
         except ProviderError as error:
             trail.calls.append(self._failed(tried, error))
             if refused_pictures(request, error):
@@ -229,6 +265,7 @@ class Runner:
             attempt.errors[choice] = error
             if (rest := self._rests.failed(choice, error, self._clock.now(), asked=tried.at)) is not None:
                 trail.rests.append(rest)
+                self._tell()
             return None
         except asyncio.CancelledError:
             trail.calls.append(self._failed(tried, None))
@@ -245,6 +282,7 @@ class Runner:
         trail.calls.append(self._answered(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
+            self._tell()
         if result.input_tokens and choice.account.provider != DEMO.provider:
             trail.counted.append((key_of(choice), attempt.size, result.input_tokens))
         if result.window is not None:
@@ -257,6 +295,36 @@ class Runner:
         room = self._counts.room(choice, size)
         most = min(request.max_tokens, room, self._counts.reply_cap(choice) or room)
         return replace(request, model=choice.model, max_tokens=most)
+
+    def _tell(self) -> None:
+        """Let all runs look again who can answer."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _unless_others_are_back(self, tried: Try, on_text: OnText) -> RunResult:
+        """One try. While nothing has come of it and its account is out of order, it gives way to an account that is not, and
+        to a new try when the account itself answers others again. Raises `_GaveWay`."""
+        was_open = self._rests.is_out_of_order(tried.choice)
+        call = asyncio.create_task(self._call(tried, on_text))
+        try:
+            while not call.done():
+                changed = asyncio.create_task(self._changed.wait())
+                await asyncio.wait({call, changed}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+                if not call.done() and not tried.pieces and self._should_give_way(tried, was_open):
+                    raise _GaveWay
+            return await call
+        finally:
+            call.cancel()
+
+    def _should_give_way(self, tried: Try, was_open: bool) -> bool:
+        is_open = self._rests.is_out_of_order(tried.choice)
+        if not is_open:
+            return was_open
+        now = self._select([choice for choice in tried.others if choice != tried.choice]).now
+        return any(
+            not self._rests.is_out_of_order(choice) and self._rests.is_free(choice, self._clock.now()) for choice in now
+        )
 
     async def _call(self, tried: Try, on_text: OnText) -> RunResult:
         """One try: streamed where the provider can."""

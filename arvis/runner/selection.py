@@ -18,6 +18,9 @@ from arvis.runner.rests import CLOSED, Key, is_open, key_of
 #: A refused key is tried again after so long (ms) while all other accounts wait, because a person may have acted.
 _ASK_AGAIN_MS = 60_000
 
+#: When a probe that is under way is taken to be over (ms from now).
+_PROBE_ENDS_MS = 5_000
+
 #: Conversations of which it is remembered which account answered last.
 _MOST_SERVED = 1_000
 
@@ -131,6 +134,9 @@ def select(
     if found.now:
         return Selection(tuple(found.now), tuple(found.later), tuple(found.never))
     refused = [each.choice for each in found.never if _may_ask_again(known[key_of(each.choice)], found, now)]
+    if any(each.certain for each in found.later):
+        # One request tries it; the others wait for what comes back for certain.
+        found.resort = [choice for choice in found.resort if key_of(choice) not in probed]
     return Selection((*found.resort, *refused), tuple(found.later), tuple(found.never))
 
 
@@ -141,7 +147,8 @@ def _sort(choice: Choice, rest: Rest | None, now: int, probed: Collection[Key], 
         if rest.until <= now and key_of(choice) not in probed:
             found.now.append(choice)
             return
-        found.later.append(Later(choice, max(rest.until, now), certain=False))
+        at = rest.until if rest.until > now else now + _PROBE_ENDS_MS
+        found.later.append(Later(choice, at, certain=False))
         found.resort.append(choice)
     elif rest.until <= now:
         found.now.append(choice)

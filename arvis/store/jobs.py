@@ -261,6 +261,10 @@ class SqlJobs:
         if self._session.execute("call_back", id=job_id, reason=CALLED, now=now) > 0:
             self._lanes.announce(now, now)
 
+    def hasten(self, now: int) -> None:
+        if self._session.execute("hasten_jobs", now=now) > 0:
+            self._announce(now, now)
+
     def step_aside(self, job_id: str, now: int) -> None:
         job = self._locked(job_id)
         if job is not None and self._session.execute("step_aside", id=job_id, reason=CALLED, now=now) > 0:

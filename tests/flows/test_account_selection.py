@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from arvis.agents import notices
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.messages import MessageStatus
 from arvis.domain.runs import CIRCUIT, Account, RunRequest, RunResult
+from arvis.ports.store import Transaction
 from arvis.store.opening import Database
 from tests.flows.house import House, Models, agent_with, open_house, steps_of
 
@@ -114,3 +116,28 @@ async def test_an_agent_that_loses_its_tools_says_so_once(database: Database) ->
         assert timeline.reply == "program"
         said = notices.left_out("tools", model="m", account="program")
         assert await house.until_sent(2) == [said, "program"]
+
+
+@pytest.mark.parametrize("kind", [KINDS.TIMEOUT, KINDS.RATE_LIMIT])
+async def test_what_waits_for_a_model_goes_on_as_soon_as_one_answers(
+    database: Database, kind: ProviderErrorKind
+) -> None:
+    async with open_town(database) as (house, provider):
+        trouble = ProviderError(kind, "not now", retry_after=3000 if kind is KINDS.RATE_LIMIT else None)
+        provider.errors |= {"one": trouble, "two": trouble}
+        waiting = (await house.say("Hello")).message_id
+        await house.until_noted(waiting, "snoozed" if kind is KINDS.RATE_LIMIT else "retried")
+        provider.errors.clear()
+        if kind is KINDS.RATE_LIMIT:
+            await house.store.write(_forget, house.clock.now())
+        assert (await house.ask("And you?", user="bob", channel="other")).reply in {"one", "two"}
+        timeline = await house.until_status(waiting, MessageStatus.ANSWERED)
+        assert timeline.job is not None
+        assert timeline.job.attempts == 0
+
+
+def _forget(tx: Transaction, now: int) -> None:
+    """What the accounts page does when an account was changed or has answered a test."""
+    for rest in tx.rests.all():
+        tx.rests.put(replace(rest, until=now, refusals=0, at=max(now, rest.at + 1)))
+    tx.jobs.hasten(now)

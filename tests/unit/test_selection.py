@@ -213,10 +213,17 @@ async def test_the_only_account_has_its_whole_time() -> None:
     assert stand.provider.bounds == [None]
 
 
-async def test_the_last_healthy_account_has_its_whole_time() -> None:
+async def test_the_last_healthy_account_has_its_whole_time_where_no_other_comes_back() -> None:
+    stand = Stand(A, B, a=error(KINDS.AUTH), b=100.0)
+    assert [await stand.ask() for _ in range(2)] == ["b", "b"]
+    assert stand.provider.bounds[-1] is None
+
+
+async def test_a_slow_account_has_more_time_in_each_round_while_another_may_come_back() -> None:
     stand = Stand(A, B, a=500.0, b=70.0)
     assert await stand.ask() == "b"
-    assert stand.provider.bounds == [20.0, None]
+    assert stand.provider.bounds[:2] == [20.0, 40.0]
+    assert max(bound or 0 for bound in stand.provider.bounds) >= 80.0
 
 
 async def test_a_model_that_is_slow_everywhere_gets_more_time_in_each_round() -> None:

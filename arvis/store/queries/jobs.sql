@@ -98,6 +98,12 @@ WHERE id = :id AND ready = 3 AND owner = :owner AND claim = :claim;
 -- name: call_back
 UPDATE jobs SET run_at = :now, ready = 1 WHERE id = :id AND ready = 2 AND reason = :reason;
 
+-- name: hasten_jobs
+-- What waits for a model when one answers again. The failure before is explained by that, and counts no attempt.
+UPDATE jobs
+SET run_at = :now, ready = 1, attempts = attempts - CASE WHEN reason = 'retry' AND attempts > 0 THEN 1 ELSE 0 END
+WHERE ready = 2 AND run_at > :now AND reason IN ('retry', 'rate_limit') AND kind IN ('message', 'advance', 'compact');
+
 -- name: step_aside
 UPDATE jobs
 SET status = 'done', ready = 0, finished_at = :now, key = CASE WHEN key_live = 1 THEN NULL ELSE key END

@@ -1,0 +1,200 @@
+"""The drill: turns arrive while accounts fail by a script, and each is compared with the moment at which it could have been
+answered. Provider, runner, verdicts and retries are the real ones; the queue is a sleep until the time that they name."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from arvis.domain.jobs import GiveUp, NotBefore, Settled, TryAgain, Verdict
+from arvis.domain.runs import Account, CallTimeouts, Rest, RunRequest, Turn
+from arvis.message_flow import verdict_of
+from arvis.net.client import open_http_client
+from arvis.ports.provider import Provider
+from arvis.providers.openai import create
+from arvis.runner import RunFailed, Runner, Trail
+from arvis.testing.openai_server import openai_server
+from arvis.testing.providers import GivenProviders, provider_services
+from tests.accounts.script import LATENCY, Script, State, write_script
+from tests.accounts.vendors import IDLE, DrillClock, JumpingLoop, ScriptedServer, ScriptedVendor
+
+NAMES = ("one", "two", "three")
+FIRST_BYTE = 20.0
+#: Attempts of a job, and the unit of the waits between them in seconds.
+_ATTEMPTS, _UNIT = 3, 60.0
+_REQUEST = RunRequest(system="", turns=(Turn("user", "Hello"),), model=None, agent_name="Helper")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One turn. `extra` is how many seconds later it was answered than any account could have; None: it failed."""
+
+    at: float
+    waited: float
+    extra: float | None
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """All turns of a drill."""
+
+    turns: list[Ended] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Ended]:
+        return [turn for turn in self.turns if turn.extra is None]
+
+    def percentile(self, share: float) -> float:
+        """Of the extra waits of those that were answered, in seconds."""
+        extras = sorted(turn.extra for turn in self.turns if turn.extra is not None)
+        return extras[min(len(extras) - 1, int(share * len(extras)))]
+
+    @property
+    def held_up(self) -> int:
+        """Turns that no account could have answered when they came."""
+        return sum(turn.waited - (turn.extra or 0) > LATENCY + 0.1 for turn in self.turns)
+
+    def lines(self) -> list[str]:
+        worst = sorted((turn for turn in self.turns if turn.extra is not None), key=lambda turn: -(turn.extra or 0))[:3]
+        return [
+            f"turns {len(self.turns)}, failed {len(self.failed)}, came while no account could answer {self.held_up}",
+            "extra wait over the optimum in seconds: "
+            + ", ".join(f"p{share * 100:g} {self.percentile(share):.2f}" for share in (0.5, 0.9, 0.95, 0.99, 1.0)),
+            "longest: " + ", ".join(f"{turn.extra:.1f} s at {turn.at:.0f} s" for turn in worst),
+        ]
+
+
+class Drill:
+    """Asks `turns` times, `rate` times a second of the drill."""
+
+    def __init__(
+        self, script: Script, runner: Runner, clock: DrillClock, *, turns: int, rate: float, seed: int
+    ) -> None:
+        self._script = script
+        self._runner = runner
+        self._clock = clock
+        self._turns = turns
+        self._rate = rate
+        self._chance = random.Random(seed)
+        self._report = Report()
+        self._recovered = asyncio.Event()
+
+    async def run(self) -> Report:
+        async with asyncio.TaskGroup() as group:
+            people = [asyncio.create_task(self._person(name)) for name in self._script.accounts]
+            at = 0.0
+            for _ in range(self._turns):
+                at += self._chance.expovariate(self._rate)
+                await self._clock.sleep(max(0.0, at - self._clock.monotonic()))
+                group.create_task(self._turn())
+        for person in people:
+            person.cancel()
+        return self._report
+
+    async def _turn(self) -> None:
+        came, attempts = self._clock.monotonic(), 0
+        could = self._script.answerable(came) + LATENCY
+        while True:
+            verdict = await self._ask()
+            match verdict:
+                case Settled():
+                    now = self._clock.monotonic()
+                    self._report.turns.append(Ended(came, now - came, max(0.0, now - could)))
+                    return
+                case NotBefore(seconds=seconds):
+                    await self._wait(seconds)
+                case TryAgain(error=error):
+                    attempts += 1
+                    if attempts == _ATTEMPTS:
+                        self._fail(came, error)
+                        return
+                    attempts -= await self._wait(2**attempts * _UNIT)
+                case GiveUp(reason=reason):
+                    self._fail(came, reason)
+                    return
+
+    async def _ask(self) -> Verdict:
+        trail = Trail()
+        try:
+            await self._runner.run(_REQUEST, model=None, on_text=lambda _offset, _text: None, trail=trail)
+        except RunFailed as failed:
+            return verdict_of(failed)
+        finally:
+            if any(not rest.refusals for rest in trail.rests):
+                self._recover()
+        return Settled()
+
+    async def _wait(self, seconds: float) -> bool:
+        """Until the time has come; True when an account answered again before, at which the queue lets jobs go on."""
+        recovered = asyncio.create_task(self._recovered.wait())
+        slept = asyncio.create_task(self._clock.sleep(seconds))
+        await asyncio.wait({recovered, slept}, return_when=asyncio.FIRST_COMPLETED)
+        recovered.cancel()
+        slept.cancel()
+        return not slept.done()
+
+    def _recover(self) -> None:
+        self._recovered.set()
+        self._recovered = asyncio.Event()
+
+    def _fail(self, came: float, reason: str) -> None:
+        self._report.turns.append(Ended(came, self._clock.monotonic() - came, None, reason))
+
+    async def _person(self, account: str) -> None:
+        """Gives an account its right key back when its time has come, as the product does when a key is changed."""
+        for phase, after in itertools.pairwise(self._script.phases_of(account)):
+            if phase.state is State.BAD_KEY:
+                await self._clock.sleep(max(0.0, after.begins - self._clock.monotonic()))
+                now = self._clock.now()
+                self._runner.learn([Rest(account, "m", now, 0, "auth", now)])
+                self._recover()
+
+
+def jump(*, turns: int, rate: float = 5.0, seed: int = 0) -> Report:
+    """The drill on a clock that jumps, in this process: the same every time."""
+
+    async def run() -> Report:
+        clock, script = DrillClock(), _script(turns, rate, seed)
+        vendor = ScriptedVendor(script, clock)
+        runner = _runner(vendor, [Account(name, "openai", "m") for name in NAMES], clock, FIRST_BYTE, seed)
+        return await Drill(script, runner, clock, turns=turns, rate=rate, seed=seed).run()
+
+    with asyncio.Runner(loop_factory=JumpingLoop) as loop:
+        return loop.run(run())
+
+
+async def over_http(*, turns: int, rate: float, scale: float, seed: int = 0) -> Report:
+    """The drill with the real provider and servers on the loopback interface, `scale` times as fast as real."""
+    clock, script = DrillClock(scale), _script(turns, rate, seed)
+    timeouts = CallTimeouts(total=600 / scale, silence=IDLE / scale)
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(open_http_client())
+        accounts = []
+        for name in NAMES:
+            behaviour = ScriptedServer(script, name, clock, scale)
+            server = await stack.enter_async_context(openai_server(default=behaviour))
+            accounts.append(Account(name, "openai", "m", api_key="key", base_url=server.base_url))
+        provider = create("openai", provider_services(http, clock, timeouts=timeouts))
+        runner = _runner(provider, accounts, clock, FIRST_BYTE / scale, seed)
+        return await Drill(script, runner, clock, turns=turns, rate=rate, seed=seed).run()
+
+
+def _script(turns: int, rate: float, seed: int) -> Script:
+    return write_script(NAMES, turns / rate, random.Random(seed + 1))
+
+
+def _runner(provider: Provider, accounts: Sequence[Account], clock: DrillClock, first_byte: float, seed: int) -> Runner:
+    ids = map(str, itertools.count())
+    return Runner(
+        providers=GivenProviders({"openai": provider}),
+        accounts=lambda: accounts,
+        clock=clock,
+        new_id=lambda: next(ids),
+        random=random.Random(seed + 2).random,
+        first_byte=first_byte,
+    )
