@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.measures import Measure
-from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
+from arvis.domain.runs import Account, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -24,6 +24,7 @@ from arvis.runner.choice import DEMO, TOOLLESS, Choice, candidates
 from arvis.runner.counting import Counting, Counts, key_of, limit_in
 from arvis.runner.pictures import refused_pictures, without_pictures
 from arvis.runner.prices import Prices, estimate_micros, prompt_tokens
+from arvis.runner.receipts import Receipts
 from arvis.runner.rests import Rests
 from arvis.runner.selection import Asked, Load, Selection, select
 
@@ -50,13 +51,6 @@ def _all_see(_provider: str, _model: str) -> bool:
 
 #: What another account would answer with as well.
 HOPELESS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.REFUSED, ProviderErrorKind.TOO_LONG})
-
-#: The error of the receipt of a try that the caller ended.
-CANCELLED = "cancelled"
-_CANCELLED_TEXT = "the call was ended before the answer was there"
-_ESTIMATED = " (tokens and cost are estimates)"
-#: The detail of the receipt of an answer that came without counts.
-UNCOUNTED = "the server did not say how many tokens it used: tokens and cost are estimates"
 
 
 class _GaveWay(Exception):
@@ -89,10 +83,10 @@ class Runner:
         self._streams: dict[Provider, StreamingProvider | None] = {}
         self._accounts = accounts
         self._clock = clock
-        self._new_id = new_id
         self._random = random
         self._deadline = deadline
         self._prices = prices or Prices()
+        self._receipts = Receipts(prices=self._prices, clock=clock, new_id=new_id)
         self._rests = Rests()
         self._counts = Counts(counting)
         self._sees = sees
@@ -251,10 +245,10 @@ class Runner:
             with self._load.calling(choice):
                 result = await self._unless_others_are_back(tried, on_text)
         except _GaveWay:
-            trail.calls.append(self._failed(tried, None))
+            trail.calls.append(self._receipts.failed(tried, None))
             raise
         except ProviderError as error:
-            trail.calls.append(self._failed(tried, error))
+            trail.calls.append(self._receipts.failed(tried, error))
             if refused_pictures(request, error):
                 self._blind.add(key_of(choice))
                 return await self._try(choice, whole, on_text, attempt)
@@ -268,7 +262,7 @@ class Runner:
                 self._tell()
             return None
         except asyncio.CancelledError:
-            trail.calls.append(self._failed(tried, None))
+            trail.calls.append(self._receipts.failed(tried, None))
             raise
         finally:
             self._rests.ended(choice)
@@ -279,7 +273,7 @@ class Runner:
         """What an answer says of its account and its model."""
         choice, trail = tried.choice, attempt.trail
         self._load.note(tried.request, choice)
-        trail.calls.append(self._answered(tried, result))
+        trail.calls.append(self._receipts.answered(tried, result))
         if (rest := self._rests.answered(choice, self._clock.now())) is not None:
             trail.rests.append(rest)
             self._tell()
@@ -361,51 +355,6 @@ class Runner:
         back = {each.choice: (each.at - now) / 1000 for each in selection.later if each.certain}
         wait = min([*(max(jitter, back.pop(choice, 0.0)) for choice in faulty), *back.values()])
         return wait if wait <= LONGEST_WAIT and self._clock.monotonic() + wait < attempt.end else None
-
-    def _failed(self, tried: Try, error: ProviderError | None) -> ModelCall:
-        """The receipt of a try without an answer; without an error it was cancelled. What was refused at the door costs
-        nothing, and of what has no price nothing is estimated."""
-        kind, detail = (error.kind.value, error.what) if error else (CANCELLED, _CANCELLED_TEXT)
-        used, choice = tried.result, tried.choice
-        if used is None and tried.costs(error) and self._prices.of(choice.account.provider, choice.model):
-            used, detail = tried.estimated(), detail + _ESTIMATED
-        return replace(self._receipt(tried, used), error=kind, detail=detail)
-
-    def _answered(self, tried: Try, result: RunResult) -> ModelCall:
-        """The receipt of an answer. What the server does not count is estimated, or no budget would hold."""
-        free = tried.choice.account.provider == DEMO.provider
-        if free or (result.input_tokens and (result.output_tokens or not (result.content or result.calls))):
-            return self._receipt(tried, result)
-        guess = tried.estimated(result)
-        used = replace(
-            result,
-            input_tokens=result.input_tokens or guess.input_tokens,
-            output_tokens=result.output_tokens or guess.output_tokens,
-        )
-        return replace(self._receipt(tried, used), detail=UNCOUNTED)
-
-    def _receipt(self, tried: Try, used: RunResult | None) -> ModelCall:
-        account, asked = tried.choice.account, tried.choice.model
-        model = used.model if used else asked
-        tokens_in = (used.input_tokens if used else None) or 0
-        tokens_out = (used.output_tokens if used else None) or 0
-        cached, written = (used.cached_tokens, used.written_tokens) if used else (0, 0)
-        # A vendor may report a name that no list has: then what was asked for counts.
-        price = self._prices.of(account.provider, model) or self._prices.of(account.provider, asked)
-        return ModelCall(
-            id=self._new_id(),
-            account=account.name,
-            provider=account.provider,
-            model=model,
-            started_at=tried.at,
-            duration_ms=round((self._clock.monotonic() - tried.ticks) * 1000),
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
-            cost_micros=price.micros(tokens_in, tokens_out, cached, written) if price else 0,
-            cached_tokens=cached,
-            written_tokens=written,
-            priced=price is not None,
-        )
 
 
 def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
