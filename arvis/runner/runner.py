@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.measures import Measure
-from arvis.domain.runs import Account, Rest, RunRequest, RunResult
+from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -86,6 +86,7 @@ class Runner:
         self._random = random
         self._deadline = deadline
         self._prices = prices or Prices()
+        self._new_id = new_id
         self._receipts = Receipts(prices=self._prices, clock=clock, new_id=new_id)
         self._rests = Rests()
         self._counts = Counts(counting)

@@ -263,7 +263,7 @@ class SqlJobs:
 
     def hasten(self, now: int) -> None:
         if self._session.execute("hasten_jobs", now=now) > 0:
-            self._announce(now, now)
+            self._lanes.announce(now, now)
 
     def step_aside(self, job_id: str, now: int) -> None:
         job = self._locked(job_id)
