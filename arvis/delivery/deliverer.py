@@ -113,6 +113,8 @@ class Deliverer:
 
     async def _marked_if_late(self, connector: Connector, delivery: Delivery) -> Delivery:
         """Where a history is shown, nothing is dropped: a late answer is marked."""
+        if not self._lateness.may_be_overdue(delivery):
+            return delivery
         asked_at = await self._store.read(timeliness.asked_at, delivery)
         timing = self._lateness.judge(delivery, connector.capabilities, delivery.created_at, asked_at=asked_at)
         return delivery if timing is Timing.IN_TIME else marked(delivery)

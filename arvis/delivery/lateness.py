@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import Enum
 
+from arvis.domain.ids import first_id_at
 from arvis.domain.messages import Address, Delivery
 from arvis.ports.connector import Capabilities
 
@@ -37,6 +38,13 @@ class Lateness:
         if now - delivery.created_at <= after and not self._overdue(asked_at, now):
             return Timing.IN_TIME
         return Timing.EXPIRED if (capabilities.late or self._late) == "drop" else Timing.LATE
+
+    def may_be_overdue(self, delivery: Delivery) -> bool:
+        """Whether a message that it answers was written long enough ago, by the ids alone."""
+        if self._answer_within is None:
+            return False
+        oldest = first_id_at(delivery.created_at - self._answer_within)
+        return any(each < oldest for each in delivery.answers)
 
     def _overdue(self, asked_at: int | None, now: int) -> bool:
         return asked_at is not None and self._answer_within is not None and now - asked_at > self._answer_within
