@@ -213,7 +213,7 @@ def permit(
         return None
     if sender.agents is not None and not key_reaches(sender.agents, agent):
         return "not_allowed"
-    if agent.allow_users:
+    if agent.allow_users is not None:
         return None if sender.user_id in agent.allow_users else "not_allowed"
     if binding is not None and binding.permission is not Permission.FULL:
         return str(binding.permission)

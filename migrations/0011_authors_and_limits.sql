@@ -33,6 +33,7 @@ CREATE TABLE allowances (
     told_at INTEGER,
     PRIMARY KEY (principal_id, kind)
 ) STRICT, WITHOUT ROWID;
+
 -- The question (a wait) that a notice shows in a chat: a reply to that notice is about this question.
 ALTER TABLE messages ADD COLUMN wait_id TEXT;
 CREATE INDEX messages_wait ON messages (wait_id) WHERE wait_id IS NOT NULL;
@@ -83,3 +84,17 @@ UPDATE executions SET begun_by = COALESCE(
     (SELECT delegations.parent_id FROM delegations WHERE delegations.execution_id = executions.id)
 );
 CREATE INDEX executions_begun_by ON executions (begun_by) WHERE begun_by IS NOT NULL;
+-- Who wrote the words that are executed (id of a principal). NULL: the one in principal_id, for whom the row works. A run of it
+-- has the rights that both have.
+ALTER TABLE schedules ADD COLUMN author_id TEXT;
+ALTER TABLE webhooks ADD COLUMN author_id TEXT;
+ALTER TABLE projects ADD COLUMN author_id TEXT;
+ALTER TABLE workflow_versions ADD COLUMN author_id TEXT;
+
+-- Who confirmed a fact (id of a principal): for people with more rights than its author it counts as this person's word.
+ALTER TABLE facts ADD COLUMN vouched_by TEXT;
+
+-- An agent without a list of people is for everybody; an empty list, which was kept for that until now, is for owners alone. Old versions
+-- of agents mean the same.
+UPDATE agents SET allow_users = 'null' WHERE allow_users = '[]';
+UPDATE agent_versions SET data = replace(data, '"allow_users":[]', '"allow_users":null');

@@ -112,7 +112,7 @@ def _others(turn: Standing) -> list[Agent]:
     """To whom a task can be handed, whoever asks: who is closed to some is not told of to any."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
-    return [agent for agent in others if not agent.allow_users and tools.issuperset(agent.tools)]
+    return [agent for agent in others if agent.allow_users is None and tools.issuperset(agent.tools)]
 
 
 def written(message: StoredMessage, *, group: bool) -> str:

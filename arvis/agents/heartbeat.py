@@ -20,6 +20,7 @@ from arvis.agents.outcome import WorkOutcome, WorkStatus, child_end
 from arvis.agents.outgoing import files_of, with_files
 from arvis.agents.owners import DAY_MS, tell_owner
 from arvis.agents.posting import is_silent
+from arvis.agents.reach import authors_may_use, taint_of_authors, with_authors
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.agents.standing import INCIDENTS, OBSERVED_MS
 from arvis.context import first_zone
@@ -31,7 +32,7 @@ from arvis.domain.platforms import Incident, ObservedMessage
 from arvis.domain.projects import Project
 from arvis.domain.runs import RunResult
 from arvis.domain.schedules import OccurrenceStatus
-from arvis.domain.taint import taint_in
+from arvis.domain.taint import CLEAN, Taint, taint_in
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Again, Call, Decision, End, Graph, Next
 from arvis.memory.likeness import Wording, likeness
@@ -73,6 +74,7 @@ class Look:
     incidents: list[Incident]
     others: str
     heard: bool
+    taint: Taint = CLEAN
 
     @property
     def finds_work(self) -> bool:
@@ -144,11 +146,11 @@ class _Nodes:
             prompt=autonomous_prompt(cycle),
             completion=EXPLICIT,
             tools=state[RUN].get("tools"),
-            taint=cycle.reads,
+            taint=cycle.reads | look.taint,
         )
         return Call(
             "agent",
-            child_state(state, errand),
+            with_authors(child_state(state, errand), [project.author for project in look.projects]),
             cycle=number,
             focus=focus.slug if focus else None,
             focus_id=focus.id if focus else None,
@@ -236,12 +238,17 @@ def look_around(tx: Transaction, execution: Execution, now: int) -> Look:
     conversation = tx.conversations.get(execution.state["conversation"])
     if agent is None or conversation is None:
         raise ExecutionError(f"The heartbeat {execution.id} has no agent or no place")
+    # An agent that is kept for some people works on nothing that others have written.
+    projects = [
+        each for each in tx.projects.active(agent.id, MOST_PROJECTS) if authors_may_use(tx, agent, [each.author])
+    ]
     # Of a talk with one person its own turns tell; there is nothing to read along.
     observed = [] if conversation.direct else _observed(tx, execution)
     found = [each for each in activities(tx, now) if each.agent.id != agent.id]
     return Look(
         agent=agent,
-        projects=tx.projects.active(agent.id, MOST_PROJECTS),
+        projects=projects,
+        taint=taint_of_authors(tx, execution.principal_id, [project.author for project in projects]),
         observed=observed,
         incidents=tx.incidents.untold(conversation.id, INCIDENTS),
         others=active_agents_block(found, agent.id),

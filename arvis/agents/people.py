@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
-from arvis.domain.messages import Principal, PrincipalRole
+from arvis.domain.messages import RANKS, Principal, PrincipalRole
 from arvis.domain.platforms import PairingStatus
+from arvis.domain.users import FIRST_USER, UserRole
 from arvis.domain.versions import Version, Versioned
 from arvis.ports.store import Transaction
 
@@ -18,6 +19,9 @@ Owners = Mapping[str, Collection[str]]
 GIVEN_ROLES = (PrincipalRole.OPERATOR, PrincipalRole.MEMBER, PrincipalRole.BLOCKED)
 
 WEB = "web"
+#: How the user ids of API keys begin.
+_KEY = "key-"
+_ROLES = {UserRole.OWNER: PrincipalRole.OWNER, UserRole.OPERATOR: PrincipalRole.OPERATOR}
 
 
 def role_of(person: Principal, owners: Owners) -> PrincipalRole:
@@ -90,6 +94,30 @@ def keep_change(tx: Transaction, before: Principal, by: str, now: int) -> Princi
     if (after.role, after.paired) != (before.role, before.paired):
         tx.versions.keep(Versioned.PERSON, before.id, _standing(after), by, now, before=_standing(before))
     return after
+
+
+def settle_roles(tx: Transaction, owners: Owners, keys: Mapping[str, PrincipalRole], now: int) -> Sequence[Principal]:
+    """Take from the rows of people what the configuration gives them no more: work that acts for them, or that they wrote,
+    goes by these rows. `keys` are the roles of its API keys, by their user ids. Those whose rows changed."""
+    changed = []
+    for person in tx.principals.with_rights():
+        role = _role_now(tx, person, owners, keys)
+        if RANKS.index(role) < RANKS.index(person.role):
+            tx.principals.set_role(person.id, role, now)
+            tx.principals.unpair(person.id, now)
+            changed.append(person)
+    return changed
+
+
+def _role_now(tx: Transaction, person: Principal, owners: Owners, keys: Mapping[str, PrincipalRole]) -> PrincipalRole:
+    if person.platform != WEB:
+        return role_of(person, owners)
+    if person.user_id == FIRST_USER or person.user_id in owners.get(WEB, ()):
+        return PrincipalRole.OWNER
+    if person.user_id in keys:
+        return keys[person.user_id]
+    known = tx.users.get(person.user_id) or tx.api_keys.get(person.user_id.removeprefix(_KEY))
+    return _ROLES.get(known.role, PrincipalRole.MEMBER) if known is not None else PrincipalRole.MEMBER
 
 
 def changes(tx: Transaction, person_id: str, limit: int) -> list[Version]:

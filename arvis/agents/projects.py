@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from arvis.agents import roster
+from arvis.agents.reach import author_after, authors_may_use, out_of_reach
 from arvis.domain.agent_rules import SLUG
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
@@ -30,6 +31,7 @@ def add_project(tx: Transaction, wanted: Project, now: int) -> Project:
     slug = wanted.slug or _free_slug(tx, wanted.title)
     made = replace(wanted, id=tx.new_id(), slug=slug, created_at=now, updated_at=now)
     made = _checked(tx, made)
+    _check_author(tx, made)
     tx.projects.add(made)
     _keep(tx, None, made, made.principal_id, now)
     return made
@@ -39,7 +41,9 @@ def change_project(tx: Transaction, name: str, changes: Mapping[str, Any], now: 
     """Write what `changes` names by the fields of `Project`, and leave the rest as it is. `name` is an id or a slug, `by`
     the id of a principal."""
     known = _held(tx, find_project(tx, name))
-    return _write(tx, known, replace(with_changes(known, changes), principal_id=by), now)
+    wanted = replace(with_changes(known, changes), principal_id=by)
+    words = {"title": wanted.title, "goal": wanted.goal, "notes": wanted.notes}
+    return _write(tx, known, replace(wanted, author_id=author_after(tx, words, changes, known.author, by)), now)
 
 
 def remove_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Project:
@@ -61,7 +65,10 @@ def undo_project(tx: Transaction, name: str, now: int, *, by: str | None) -> Pro
     if before is None:
         remove_project(tx, name, now, by=by)
         return None
-    wanted = replace(_project_of(before), principal_id=by)
+    wanted = _project_of(before)
+    wanted = replace(
+        wanted, principal_id=by, author_id=wanted.author
+    )  # taking a version back makes its words no other person's
     if known is not None:
         return _write(tx, _held(tx, known), wanted, now)
     back = replace(_checked(tx, wanted), updated_at=now)
@@ -104,6 +111,8 @@ def _no_project() -> NotFound:
 
 def _write(tx: Transaction, known: Project, wanted: Project, now: int) -> Project:
     changed = replace(_checked(tx, wanted), updated_at=now)
+    if changed.author != known.author or changed.agent_id != known.agent_id:
+        _check_author(tx, changed)
     tx.projects.update(changed)
     _keep(tx, known, changed, changed.principal_id, now)
     return changed
@@ -120,7 +129,7 @@ def _keep(tx: Transaction, before: Project | None, after: Project | None, by: st
 
 
 def _content(project: Project) -> Project:
-    return replace(project, updated_at=0, principal_id=None)
+    return replace(project, updated_at=0, principal_id=None, author_id=None)
 
 
 def _project_of(data: Mapping[str, Any]) -> Project:
@@ -151,6 +160,13 @@ def _checked(tx: Transaction, wanted: Project) -> Project:
         if len(value) > most or storable(value) != value:
             raise Unprocessable(f"`{name}` must be a text of at most {most} characters.", fix="Shorten it.")
     return wanted if wanted.agent_id is None else replace(wanted, agent_id=_agent(tx, wanted.agent_id).id)
+
+
+def _check_author(tx: Transaction, wanted: Project) -> None:
+    """Nobody gives work to an agent that they may not use."""
+    agent = tx.agents.get(wanted.agent_id) if wanted.agent_id is not None else None
+    if agent is not None and not authors_may_use(tx, agent, [wanted.author]):
+        raise out_of_reach(agent, "The person who wrote this project may not use it.")
 
 
 def _agent(tx: Transaction, name: str) -> Agent:

@@ -7,14 +7,14 @@ everybody who has a say: the person for whom the work is done, and whoever wrote
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.domain.agents import HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
-from arvis.domain.messages import Address, Principal, PrincipalRole, Sender
+from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender
 from arvis.domain.taint import CLEAN, Label, Taint
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
@@ -30,9 +30,6 @@ _PLAIN = frozenset({"agent", "planning", "converse"})
 
 #: Who reaches every agent that is not kept for others.
 RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
-
-#: From the fewest rights to the most.
-RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +105,7 @@ def _against(target: Agent, person: Principal | None, *, paired_there: bool) -> 
         return None
     if role is PrincipalRole.BLOCKED:
         return "This person is blocked."
-    if target.allow_users:
+    if target.allow_users is not None:
         listed = person is not None and person.user_id in target.allow_users
         return None if listed else "Only the people of its list (`allow_users`) may use it."
     if role is PrincipalRole.MEMBER and person is not None and (target.is_conductor or target.has_risky_tools):
@@ -146,7 +143,7 @@ def limited(tx: Transaction, person: Principal | None, standing: Mapping[str, An
 
 def authors_of(tx: Transaction, standing: Mapping[str, Any]) -> list[Principal]:
     """As they are now; of whom nothing is known any more, nothing follows."""
-    found = (tx.principals.get(author) for author in standing.get(AUTHORS, ()))
+    found = (tx.principals.get(author) for author in standing.get(AUTHORS, ()) if author is not None)
     return [author for author in found if author is not None]
 
 
@@ -172,6 +169,39 @@ def taint_of_authors(tx: Transaction, principal_id: str | None, authors: Iterabl
     rank = RANKS.index(person.role)
     lesser = any(author is not None and RANKS.index(author.role) < rank for author in known)
     return frozenset({Label.PEOPLE}) if lesser else CLEAN
+
+
+def author_after(
+    tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
+) -> str | None:
+    """The author of a row with these words (by field) after `by`, for whom it works from now on, has written those that are
+    `named`, changed or not; None: `by`. Where words of the author before stay, it is whoever of the two has fewer rights."""
+    author = _author_after(tx, words, named, known, by)
+    return author if author != by else None
+
+
+def _author_after(
+    tx: Transaction, words: Mapping[str, Any], named: Collection[str], known: str | None, by: str | None
+) -> str | None:
+    if not words.keys() & named:
+        return known
+    if not any(value for field, value in words.items() if field not in named):
+        return by
+    found = [tx.principals.get(each) for each in (by, known) if each is not None]
+    people = [each for each in found if each is not None]
+    return min(people, key=lambda each: RANKS.index(each.role)).id if people else by
+
+
+def has_more_rights(tx: Transaction, person_id: str | None, authors: Iterable[str]) -> bool:
+    """Whether this person has more rights than one of these people."""
+    person = tx.principals.get(person_id) if person_id is not None else None
+    others = authors_of(tx, {AUTHORS: authors})
+    return person is not None and any(RANKS.index(each.role) < RANKS.index(person.role) for each in others)
+
+
+def authors_may_use(tx: Transaction, target: Agent, authors: Iterable[str | None]) -> bool:
+    """Whether everybody who wrote these words may use this agent."""
+    return all(_against(target, author, paired_there=False) is None for author in authors_of(tx, {AUTHORS: authors}))
 
 
 def standing_of(execution: Execution) -> dict[str, Any]:

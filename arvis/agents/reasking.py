@@ -7,16 +7,15 @@ found stays where it is, and counts for nothing.
 from __future__ import annotations
 
 from arvis.agents.agent import new_turn_state
-from arvis.agents.reach import RANKS
-from arvis.agents.ways import own_way
+from arvis.agents.ways import marked, own_way
 from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.conversations import estimate_tokens
 from arvis.domain.conversations import conversation_lane
 from arvis.domain.errors import Conflict, Forbidden, NotFound
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import Job, JobKind, JobStatus, NewJob
-from arvis.domain.messages import Principal, StoredMessage
-from arvis.domain.taint import Label
+from arvis.domain.messages import RANKS, Principal, StoredMessage
+from arvis.domain.taint import CLEAN, Label
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -42,7 +41,7 @@ def ask_anew(tx: Transaction, job_id: str, content: str, by: Principal, now: int
         tx,
         tx.new_id(),
         way.graph,
-        _state(execution, message) | dict(way.state),
+        _state(execution, message) | dict(marked(tx, way.state, execution.principal_id, CLEAN)),
         lane=conversation_lane(message.conversation_id or ""),
         priority=execution.priority,
         principal_id=execution.principal_id,

@@ -158,6 +158,8 @@ def _value(field: str, value: Any) -> Any:
         return graph_named(storable(value)) if field == "graph" else storable(value)
     if field in _OPTIONAL_TEXTS and (value is None or isinstance(value, str)):
         return storable(value) if value else None
+    if field == "allow_users" and value is None:
+        return None
     if field in _LISTS and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
         return tuple(dict.fromkeys(storable(item) for item in value))
     if field == "context_tokens" and (value is None or (isinstance(value, int) and not isinstance(value, bool))):

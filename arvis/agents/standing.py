@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from arvis.agents.reach import AUTHORS, standing_of, taint_of_authors
 from arvis.agents.runs import RUN, history_of, is_run, messages_of
 from arvis.context import Overheard
 from arvis.domain.agent_rules import MOST_OBSERVED
@@ -140,10 +141,11 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         recall=recall(
             tx,
             agent.id,
-            scopes_of(conversation.address, newest.principal_id),
+            scopes_for(tx, execution, conversation.address, newest.principal_id),
             words,
             now,
             among_others=not _alone_there(tx, execution, conversation),
+            asker=newest.principal_id,
         ),
         agents=tx.agents.all(),
         bindings=tx.agents.bindings() if agent.is_conductor else [],
@@ -155,6 +157,12 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
         run=is_run(execution),
     )
+
+
+def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_id: str | None) -> tuple[str, ...]:
+    """What may be recalled. Words of somebody with fewer rights bring nothing to mind that is kept about this person."""
+    authors = standing_of(execution).get(AUTHORS, ())
+    return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
 
 
 def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone: bool) -> list[PastMessage]:

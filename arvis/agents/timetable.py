@@ -12,7 +12,7 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.heartbeat_script import checked_script
-from arvis.agents.reach import check_use
+from arvis.agents.reach import author_after, check_use, written_by
 from arvis.agents.workflow_runs import asker_for, graph_of
 from arvis.calendar import Every, next_times, parse, pinned, shortest_gap_seconds, zone_of
 from arvis.domain.agent_rules import GRAPHS, graph_named
@@ -91,11 +91,13 @@ def change_schedule(
 ) -> Schedule:
     """Write what `changes` names by the fields of `Schedule`, and leave the rest as it is. It acts for whoever changed it
     last (`by`, the id of a principal): nobody puts words into a schedule with another one's rights, and who only switches
-    it off and on again lends it none. When it comes is counted anew only where that may have changed."""
+    it off and on again lends it none. Its author is whoever changed its words last. When it comes is counted anew only where that may have changed."""
     known = find_schedule(tx, schedule_id)
     wanted = with_changes(known, changes)
     if not changes.keys() <= _SWITCHES:
         wanted = _taken_over(wanted, by)
+        words = {"prompt": wanted.prompt, "script": wanted.script, "graph": wanted.graph}
+        wanted = replace(wanted, author_id=author_after(tx, words, changes, known.author, by))
     return _write(tx, known, wanted, rules, now)
 
 
@@ -120,6 +122,7 @@ def undo_schedule(tx: Transaction, schedule_id: str, rules: Rules, now: int, *, 
         remove_schedule(tx, schedule_id, now, by=by)
         return None
     wanted = _schedule_of(before)
+    wanted = replace(wanted, author_id=wanted.author)  # taking a version back makes its words no other person's
     if known is not None:
         wanted = replace(wanted, **{name: getattr(known, name) for name in _LIVED})
         return _write(tx, known, _taken_over(wanted, by), rules, now)
@@ -187,6 +190,11 @@ def reach_of(schedule: Schedule) -> dict[str, Any]:
         return {}
     # Those of before this was kept were asked for by somebody whom the agent answered.
     return {REACH: schedule.memo.get(REACH), PAIRED: bool(schedule.memo.get(PAIRED, True))}
+
+
+def limits_of(schedule: Schedule, *requesters: str | None) -> dict[str, Any]:
+    """The same with the people who have a say in it: who wrote its words, and who had it run now."""
+    return reach_of(schedule) | written_by(schedule.principal_id, schedule.author, *requesters)
 
 
 def _taken_over(wanted: Schedule, by: str | None) -> Schedule:
@@ -318,7 +326,7 @@ def _check_name(tx: Transaction, wanted: Schedule) -> None:
 def _check_person(tx: Transaction, wanted: Schedule) -> None:
     """It acts for somebody who may use its agent. One that is switched off can be kept: nothing comes of it."""
     if wanted.enabled:
-        asker = asker_for(tx, wanted.principal_id, wanted.address, reach_of(wanted))
+        asker = asker_for(tx, wanted.principal_id, wanted.address, limits_of(wanted))
         check_use(tx, _agent(tx, wanted.agent_id), asker)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arvis.agents import ways
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
@@ -37,7 +38,7 @@ from arvis.domain.messages import (
     Sender,
     StoredMessage,
 )
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 from arvis.runner.billing import charge_turn
@@ -155,7 +156,7 @@ def _queue_turn(
         tx,
         tx.new_id(),
         way.graph,
-        {**state, **way.state},
+        {**state, **ways.marked(tx, way.state, principal_id, taint_in(state))},
         lane=lane,
         priority=priority,
         principal_id=principal_id,

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arvis.agents.places import WEB, is_of_programs
+from arvis.agents.reach import AUTHORS, authors_may_use, out_of_reach, taint_of_authors
 from arvis.agents.workflow_runs import find, turn_part, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
 from arvis.domain.errors import UsageError
 from arvis.domain.messages import Address
+from arvis.domain.taint import Taint
 from arvis.domain.workflows import PREFIX, Trigger
 from arvis.ports.store import Transaction
 
@@ -44,6 +46,8 @@ def own_way(tx: Transaction, agent: Agent, text: str) -> Way:
     try:
         workflow = find(tx, graph)
         version = whole_version(tx, workflow)
+        if not authors_may_use(tx, agent, version.authors):
+            raise out_of_reach(agent, f"Somebody who may not use it has changed the workflow {workflow.slug}.")
     except UsageError as gone:
         return Way(DISPATCH, {DISPATCH: {"missing": f"{gone.what} {gone.fix}".strip()}}, alone=True)
     return Way(workflow.graph, turn_part(workflow, version, text, trigger_kind="message"), alone=True)
@@ -64,6 +68,17 @@ def way_for(tx: Transaction, agent: Agent, text: str, address: Address, *, files
     choices = [{"graph": way.graph, "state": dict(way.state), **about} for way, about in ways[:_MOST_CHOICES]]
     otherwise = {"graph": own.graph, "state": dict(own.state)}
     return Way(DISPATCH, {DISPATCH: {"text": text, "choices": choices, "otherwise": otherwise}}, alone=True)
+
+
+def marked(tx: Transaction, state: Mapping[str, Any], principal_id: str | None, taint: Taint) -> Mapping[str, Any]:
+    """The state of a way with the taint of the turn (`taint`) and of whoever wrote its workflow; also that of each way among
+    which a model chooses."""
+    if (known := state.get(DISPATCH)) is not None and "choices" in known:
+        choices = [{**each, "state": marked(tx, each["state"], principal_id, taint)} for each in known["choices"]]
+        otherwise = {**known["otherwise"], "state": marked(tx, known["otherwise"]["state"], principal_id, taint)}
+        return {**state, DISPATCH: {**known, "choices": choices, "otherwise": otherwise}}
+    theirs = taint_of_authors(tx, principal_id, state.get(AUTHORS, ()))
+    return {**state, "taint": sorted(taint | theirs)} if theirs else state
 
 
 def matching(tx: Transaction, address: Address, text: str | None) -> Sequence[Trigger]:
@@ -94,7 +109,8 @@ def _has(text: str, word: str) -> bool:
 
 
 def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: str) -> list[tuple[Way, dict[str, str]]]:
-    """Of those that may run and are for this agent: the way, and what a model is told of it."""
+    """Of those that may run and are for this agent, written by people who may use it: the way, and what a model is told of
+    it."""
     found = []
     for trigger in triggers:
         workflow = tx.workflows.get(trigger.workflow_id)
@@ -103,6 +119,8 @@ def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: s
         version = tx.workflows.version(workflow.id, workflow.runnable)
         named = version.document.get("settings", {}).get("agent") if version is not None else None
         if version is None or named not in {None, "", agent.id, agent.slug}:
+            continue
+        if not authors_may_use(tx, agent, version.authors):
             continue
         part = turn_part(workflow, version, text, entry=trigger.node_id)
         about = (trigger.description or workflow.description)[:_LONGEST_TEXT]

@@ -11,7 +11,7 @@ from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.places import WEB, posted_by
-from arvis.agents.reach import check_use, refusal
+from arvis.agents.reach import author_after, check_use, refusal, taint_of_authors, written_by
 from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin, find, graph_of, whole_version
 from arvis.domain.agents import Agent, AgentStatus
@@ -77,13 +77,20 @@ def change_webhook(
     tx: Transaction, webhook_id: str, changes: Mapping[str, Any], now: int, *, by: str | None
 ) -> Webhook:
     """Write what `changes` names by the fields of `Webhook`. It acts for whoever changed it last (`by`, the id of a
-    principal): nobody puts words into a hook with another one's rights."""
+    principal): nobody puts words into a hook with another one's rights. Its author is whoever changed its words last."""
     if unknown := changes.keys() - CHANGEABLE:
         raise Unprocessable(f"`{min(unknown)}` of a web hook cannot be changed.", fix="Make another web hook.")
     known = find_webhook(tx, webhook_id)
-    changed = _checked(tx, replace(known, **changes, principal_id=by, updated_at=now))
+    wanted = replace(known, **changes, principal_id=by, updated_at=now)
+    words = {"template": wanted.template, "graph": wanted.graph}
+    changed = _checked(tx, replace(wanted, author_id=author_after(tx, words, changes, known.author, by)))
     tx.webhooks.update(changed)
     return changed
+
+
+def _limits(hook: Webhook) -> dict[str, Any]:
+    """The part of a run's state that names who has a say in it, besides the person for whom it works."""
+    return written_by(hook.principal_id, hook.author)
 
 
 def remove_webhook(tx: Transaction, webhook_id: str) -> None:
@@ -131,12 +138,13 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
     """Calls of one hook are answered one after the other, in the order in which they came; but the runs of a workflow go on side
     by side."""
     taint = frozenset({Label.TOOLS}) if has_places(hook.template) else CLEAN
+    taint |= taint_of_authors(tx, hook.principal_id, [hook.author])
     if hook.graph is not None:
         workflow = find(tx, hook.graph)
-        document = whole_version(tx, workflow).document
+        version = whole_version(tx, workflow)
         wanted = NewWorkflowRun(
             workflow=workflow,
-            agent=agent_of(tx, document, asker_for(tx, hook.principal_id, place, {}), agent.id),
+            agent=agent_of(tx, version, asker_for(tx, hook.principal_id, place, _limits(hook)), agent.id),
             address=place,
             source=hook.source,
             input=prompt,
@@ -144,10 +152,11 @@ def _begin(tx: Transaction, hook: Webhook, agent: Agent, place: Address, *, prom
             trigger_kind="webhook",
             taint=taint,
             kind=JobKind.WEBHOOK,
+            more=_limits(hook),
         )
         return begin(tx, wanted, now)
     errand = Errand(prompt=prompt, instructions=_INSTRUCTIONS.format(name=hook.name), taint=taint)
-    run = NewRun(agent, errand, place, hook.principal_id, hook.source)
+    run = NewRun(agent, errand, place, hook.principal_id, hook.source, more=_limits(hook))
     return begin_run(tx, run, kind=JobKind.WEBHOOK, lane=hook.source, priority=Priority.MESSAGE, now=now)
 
 
@@ -159,7 +168,7 @@ def _ready(tx: Transaction, hook: Webhook) -> tuple[Agent, Address]:
     blocked = person is not None and person.role is PrincipalRole.BLOCKED
     if agent is None or agent.status is AgentStatus.ARCHIVED or blocked:
         raise nothing_there()
-    if refusal(tx, agent, asker_for(tx, hook.principal_id, hook.address, {})) is not None:
+    if refusal(tx, agent, asker_for(tx, hook.principal_id, hook.address, _limits(hook))) is not None:
         raise nothing_there()
     if not agent.active:
         raise Unavailable("The agent of this web hook is paused.", fix="Bring the call again later.")
@@ -175,8 +184,8 @@ def _check_graph(tx: Transaction, hook: Webhook, agent: Agent, place: Address) -
     if hook.graph is None:
         return
     try:
-        document = whole_version(tx, find(tx, hook.graph)).document
-        agent_of(tx, document, asker_for(tx, hook.principal_id, place, {}), agent.id)
+        version = whole_version(tx, find(tx, hook.graph))
+        agent_of(tx, version, asker_for(tx, hook.principal_id, place, _limits(hook)), agent.id)
     except UsageError as gone:
         raise Unavailable("The workflow of this web hook cannot run now.", why=gone.what, fix=gone.fix) from None
 
@@ -197,7 +206,7 @@ def _checked(tx: Transaction, wanted: Webhook) -> Webhook:
             f"There is no agent {wanted.agent_id[:64]!r}.", fix="`arvis agents list` shows them.", code="unknown_agent"
         )
     agent = roster.present(tx, agent.id)
-    check_use(tx, agent, asker_for(tx, wanted.principal_id, wanted.address, {}))
+    check_use(tx, agent, asker_for(tx, wanted.principal_id, wanted.address, _limits(wanted)))
     connector = WEB if wanted.platform == WEB else wanted.connector
     name = wanted.name.strip() or path[1:][:_LONGEST_NAME]
     wanted = replace(wanted, path=path, agent_id=agent.id, connector=connector, name=name)

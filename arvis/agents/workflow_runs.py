@@ -8,12 +8,22 @@ an agent), or it is the turn of a message, or the child of another run. How one 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arvis.agents import roster
 from arvis.agents.places import WEB
-from arvis.agents.reach import Asker, check_use, may_reach, out_of_reach, refusal, standing_in
+from arvis.agents.reach import (
+    AUTHORS,
+    Asker,
+    check_use,
+    may_reach,
+    out_of_reach,
+    refusal,
+    standing_in,
+    taint_of_authors,
+    with_authors,
+)
 from arvis.agents.runs import RUN, Errand, child_state, source_of
 from arvis.domain.agents import CONDUCTOR, Agent
 from arvis.domain.errors import NotFound, Unavailable, Unprocessable
@@ -119,11 +129,12 @@ def entry_of(document: Mapping[str, Any], trigger_kind: str = "") -> str:
     return next((str(node["id"]) for node in (*fitting, *starts, *begins)), "")
 
 
-def agent_of(tx: Transaction, document: Mapping[str, Any], asker: Asker, otherwise: str | None = None) -> Agent:
-    """Who does it: the agent that the document names, else `otherwise` (an id or a slug), else the conductor, else the first
+def agent_of(tx: Transaction, version: WorkflowVersion, asker: Asker, otherwise: str | None = None) -> Agent:
+    """Who does it: the agent that its document names, else `otherwise` (an id or a slug), else the conductor, else the first
     that is active. One that was named must be open to everybody who has a say (`Unprocessable`), of the others the first that
     is."""
-    named = str(document.get("settings", {}).get("agent") or "")
+    asker = replace(asker, standing=with_authors(asker.standing, version.authors))
+    named = str(version.document.get("settings", {}).get("agent") or "")
     for name in filter(None, (named, otherwise)):
         if (agent := roster.find(tx, name)) is not None and agent.active:
             check_use(tx, agent, asker)
@@ -138,10 +149,11 @@ def agent_of(tx: Transaction, document: Mapping[str, Any], asker: Asker, otherwi
     return chosen
 
 
-def agent_for(tx: Transaction, document: Mapping[str, Any], asker: Asker) -> Agent:
-    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what the document leaves open. Raises
+def agent_for(tx: Transaction, version: WorkflowVersion, asker: Asker) -> Agent:
+    """The same for a run that somebody has begun in a talk with `asker.agent`, who does what its document leaves open. Raises
     `Unprocessable` where the agent that it names is out of reach from there: a workflow lends no rights."""
-    agent = agent_of(tx, document, asker, asker.agent.id if asker.agent is not None else None)
+    asker = replace(asker, standing=with_authors(asker.standing, version.authors))
+    agent = agent_of(tx, version, asker, asker.agent.id if asker.agent is not None else None)
     own = asker.agent is not None and agent.id == asker.agent.id
     if not own and not may_reach(tx, agent, asker):
         raise out_of_reach(agent, "The person for whom the run would work may not reach it from here.")
@@ -178,6 +190,11 @@ def begin_keyed(
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
+    wanted = replace(
+        wanted,
+        taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
+        more=with_authors(wanted.more, version.authors),
+    )
     check_use(tx, wanted.agent, asker_for(tx, wanted.principal_id, wanted.address, wanted.more))
     execution_id = tx.new_id()
     lane = wanted.lane or f"workflow:{execution_id}"
@@ -225,6 +242,7 @@ def turn_part(
     at = entry or entry_of(version.document, trigger_kind)
     return {
         STATE: {"id": workflow.id, "version": version.version, "entry": at, "trigger": text, "input": text},
+        AUTHORS: list(version.authors),
     }
 
 
@@ -246,7 +264,8 @@ def called_state(
         "trigger": text,
         "input": input_,
     }
-    return {**child_state(parent, Errand(text, taint=taint), agent_id=agent_id), STATE: part}
+    child = child_state(parent, Errand(text, taint=taint), agent_id=agent_id)
+    return {**with_authors(child, version.authors), STATE: part}
 
 
 def note_begun(

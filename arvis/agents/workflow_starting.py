@@ -71,8 +71,8 @@ def start(tx: Transaction, caller: Caller, name: str, given: str, now: int) -> s
         workflow = find(tx, name)
         if not _can_start(workflow):
             raise ToolError(f"The workflow {workflow.slug} is switched off or not whole. Tell the person.")
-        document = whole_version(tx, workflow).document
-        agent = agent_for(tx, document, asker_of(tx, turn, caller.agent))
+        version = whole_version(tx, workflow)
+        agent = agent_for(tx, version, asker_of(tx, turn, caller.agent))
         workflow_family.check_pace(tx, tx.principals.get(caller.principal_id or ""))
     except UsageError as refused:
         raise ToolError(f"{refused.what} There are:\n{listed(tx)}") from None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from arvis.agents import owners
+from arvis.agents import owners, people
 from arvis.app.base import Base
 from arvis.app.bots import CONNECTOR_ROLES, Bots, build_keeper
 from arvis.app.parts import build_flow, build_inbox, build_web, spending_limits
@@ -34,6 +34,7 @@ from arvis.runner.purse import Purse
 from arvis.scheduler.handler import ScheduleHandler
 from arvis.scheduler.scheduler import Scheduler
 from arvis.scheduler.scripts import ScriptRunner
+from arvis.web.keys import roles_of
 from arvis.web.server import WebServer
 
 DAY_MS = 24 * 3600 * 1000
@@ -134,6 +135,9 @@ async def _work(base: Base, handlers: Mapping[JobKind, Handler], bots: Bots, pre
     )
     forget = base.bus.subscribe(JobSettled, lambda event: queue.abandon(event.job_id))
     await base.store.write(owners.choose_place, base.config.notify, base.clock.now())
+    await base.store.write(
+        people.settle_roles, base.config.owners, roles_of(base.config.web.api_keys), base.clock.now()
+    )
     await queue.start()
     up()
     try:

@@ -20,6 +20,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _COLUMNS = ("slug", "name", "role", "model", "status", "description")
 _LINES = ("version", "at", "by", "name", "status", "channels")
 
+#: Who may ask an agent that has no list of people.
+_EVERYBODY = "everybody"
 #: Options whose names are those of the API already.
 _SAME = ("name", "role", "description", "model", "graph", "completion", "timezone")
 _LISTS = {
@@ -52,7 +54,7 @@ def agent_options(command: _Function) -> _Function:
         click.option("--completion", type=click.Choice(COMPLETIONS), help="How it says that it is done."),
         click.option("--context-tokens", type=int, help="The ceiling of its prompt; 0: the model's window."),
         click.option("--timezone", metavar="ZONE", help="Such as Europe/Berlin."),
-        click.option("--allow-users", metavar="IDS", help='Who may ask it; "": everybody.'),
+        click.option("--allow-users", metavar="IDS", help=f'Who may ask it; {_EVERYBODY}, or "": owners alone.'),
         click.option("--on-new-message", type=click.Choice(ON_NEW_MESSAGE), help="What a message does meanwhile."),
         click.option("--plugins", metavar="NAMES", help="What extends its prompts."),
         click.option("--helpers", metavar="SLUGS", help="To whom it may hand a talk over."),
@@ -116,7 +118,10 @@ def update(*, agent: str, as_json: bool, config: Path | None, data: Path | None,
     if not body:
         raise click.UsageError("Name what is to change.")
     changed = connect(config, data).patch("api", "agents", agent, body=body)
-    _tell(changed, f"The agent {changed['slug']} is changed.", as_json=as_json)
+    words = f"The agent {changed['slug']} is changed."
+    if body.get("allowUsers") == []:
+        words += f" Its list of people is empty: nobody but owners may ask it. --allow-users {_EVERYBODY} opens it."
+    _tell(changed, words, as_json=as_json)
 
 
 @agents.command()
@@ -224,6 +229,8 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
     """What was given, under the names of the API."""
     body = {name: given[name] for name in _SAME if given[name] is not None}
     body |= {sent: _parts(given[name]) for name, sent in _LISTS.items() if given[name] is not None}
+    if given["allow_users"] is not None and given["allow_users"].strip().lower() == _EVERYBODY:
+        body["allowUsers"] = None
     if given["context_tokens"] is not None:
         body["contextTokens"] = given["context_tokens"] or None
     prompt = _prompt(given["prompt"], given["prompt_file"])
@@ -263,10 +270,16 @@ def _print_agent(agent: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(agent)
         return
-    shown = {**agent, "bindings": _places(agent), "prompt": None}
+    shown = {**agent, "bindings": _places(agent), "prompt": None, "allowUsers": _allowed(agent)}
     print_fields({name: value for name, value in shown.items() if value not in ("", [])})
     if agent["prompt"]:
         print(f"\n{plain(agent['prompt'])}")
+
+
+def _allowed(agent: Any) -> str:
+    """Who may ask it, for people."""
+    listed = agent["allowUsers"]
+    return _EVERYBODY if listed is None else ", ".join(listed) or "nobody but owners"
 
 
 def _tell(agent: Any, words: str, *, as_json: bool) -> None:

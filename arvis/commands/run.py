@@ -31,12 +31,12 @@ def run(tx: Transaction, invocation: Invocation, now: int) -> str:
     try:
         workflow = _named(tx, invocation, name)
         check_pace(tx, invocation.principal)
-        document = whole_version(tx, workflow).document
+        version = whole_version(tx, workflow)
         begun = begin(
             tx,
             NewWorkflowRun(
                 workflow=workflow,
-                agent=agent_for(tx, document, _asker(invocation)),
+                agent=agent_for(tx, version, _asker(invocation)),
                 address=invocation.address,
                 source="chat",
                 input=given.strip() or None,
@@ -80,7 +80,7 @@ def _allowed(tx: Transaction, invocation: Invocation) -> list[Workflow]:
 def _is_within_reach(tx: Transaction, workflow: Workflow, invocation: Invocation) -> bool:
     """Whether its agent is one that this person may reach here."""
     try:
-        agent_for(tx, whole_version(tx, workflow).document, _asker(invocation))
+        agent_for(tx, whole_version(tx, workflow), _asker(invocation))
     except UsageError:
         return False
     return True

@@ -130,7 +130,7 @@ class AgentEntry(Section):
     completion: str = "implicit"
     context_tokens: Whole | None = 96_000
     timezone: str | None = None
-    allow_users: IdList = ()
+    allow_users: IdList | None = None
     on_new_message: Literal["queue", "steer", "restart"] | None = None
     plugins: TextList = ()
     helpers: TextList = ()

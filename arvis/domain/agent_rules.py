@@ -96,7 +96,7 @@ def _flaws_of_lists(agent: Agent) -> Iterator[Flaw]:
     kinds = {
         "fallbacks": (agent.fallbacks, _FALLBACK, "must name models as provider/model", "Write openai/gpt-4o-mini."),
         "tools": (agent.tools, _TOOL, "must name tools", "Write names such as get_time, or server.*."),
-        "allow_users": (agent.allow_users, None, "must be user ids", "Write the ids that the platform shows."),
+        "allow_users": (agent.allow_users or (), None, "must be user ids", "Write the ids that the platform shows."),
         "plugins": (agent.plugins, SLUG, "must name plugins", "Write names such as time or workspace."),
         "helpers": (agent.helpers, SLUG, "must name agents", "Write their slugs."),
     }

@@ -33,7 +33,8 @@ class Agent:
     """A configured assistant. `model` is `provider/model` or a bare name (None: the account's own);
     `context_tokens` is the ceiling of its prompt in tokens (None: the model's whole window). `on_new_message` says what a
     message does that comes while it works for the same person (None: by `completion`), `plugins` name what extends its
-    prompts, `helpers` the slugs of those to whom it may hand a talk over."""
+    prompts, `helpers` the slugs of those to whom it may hand a talk over. `allow_users` are the only people who may use it,
+    besides owners (None: everybody; empty: owners alone)."""
 
     id: str
     slug: str
@@ -48,7 +49,7 @@ class Agent:
     completion: str = "implicit"
     context_tokens: int | None = 96_000
     timezone: str | None = None
-    allow_users: tuple[str, ...] = ()
+    allow_users: tuple[str, ...] | None = None
     status: AgentStatus = AgentStatus.ACTIVE
     on_new_message: str | None = None
     plugins: tuple[str, ...] = ()

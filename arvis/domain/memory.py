@@ -32,8 +32,8 @@ class FactStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """`number` counts the facts of the house. Confidence in thousandths; times in ms. Only a fact without taint may stand
-    among the instructions of a prompt."""
+    """`number` counts the facts of the house. Confidence in thousandths; times in ms. Only a fact without taint may be
+    among the instructions of a prompt. `vouched_by` is the principal who confirmed it."""
 
     id: str
     number: int
@@ -53,6 +53,7 @@ class Fact:
     expires_at: int | None
     created_at: int
     updated_at: int
+    vouched_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

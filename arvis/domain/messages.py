@@ -19,6 +19,10 @@ class PrincipalRole(StrEnum):
     BLOCKED = "blocked"
 
 
+#: From the fewest rights to the most.
+RANKS = (PrincipalRole.BLOCKED, PrincipalRole.MEMBER, PrincipalRole.OPERATOR, PrincipalRole.OWNER)
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """A person as Arvis knows them: the platform's immutable id decides, never a display name. `paired`: somebody who

@@ -26,7 +26,8 @@ class ProjectStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`agent_id` None: whoever works on their own may work on it. `principal_id` is who wrote it last. Times in ms."""
+    """`agent_id` None: whoever works on their own may work on it. `principal_id` is who changed it last, also by way of an agent's
+    tool; `author_id` who wrote its words last (None: `principal_id`). Times in ms."""
 
     id: str
     slug: str
@@ -38,6 +39,12 @@ class Project:
     principal_id: str | None
     created_at: int
     updated_at: int
+    author_id: str | None = None
+
+    @property
+    def author(self) -> str | None:
+        """The principal who wrote title, goal and the notes of people."""
+        return self.author_id or self.principal_id
 
     def is_for(self, agent_id: str) -> bool:
         return self.agent_id is None or self.agent_id == agent_id

@@ -39,7 +39,8 @@ class Schedule:
 
     `graph` is what runs it (None: by its kind and agent), `max_cycles` how often a heartbeat goes on by itself in one run,
     `grace` for how long (ms) a missed time may be made up for (None: for ever). It failed `failures` times in a row, and is
-    left alone until `rests_until` therefore. `memo` is what its script last found."""
+    left alone until `rests_until` therefore. `memo` is what its script last found. `author_id` is who wrote the words that are
+    executed (None: `principal_id`)."""
 
     id: str
     kind: ScheduleKind
@@ -67,6 +68,12 @@ class Schedule:
     failures: int = 0
     rests_until: int | None = None
     memo: Mapping[str, Any] = field(default_factory=dict)
+    author_id: str | None = None
+
+    @property
+    def author(self) -> str | None:
+        """The principal who wrote the words that are executed."""
+        return self.author_id or self.principal_id
 
     @property
     def address(self) -> Address:

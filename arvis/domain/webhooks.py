@@ -21,7 +21,7 @@ class Webhook:
     """`path` begins with a slash. `template` is the prompt, with places such as `{{payload.a.b}}`; the answer goes to the
     channel (platform, connector, channel, thread). `secret` is sealed (empty: calls are not signed), `secret_end` its last
     four characters; `principal_id` is whom it acts for; `graph` is a workflow that takes the calls instead of the agent
-    (`workflow:SLUG`; None: the agent). Times in ms."""
+    (`workflow:SLUG`; None: the agent); `author_id` is who wrote the template (None: `principal_id`). Times in ms."""
 
     id: str
     path: str
@@ -42,6 +42,12 @@ class Webhook:
     created_at: int
     updated_at: int
     graph: str | None = None
+    author_id: str | None = None
+
+    @property
+    def author(self) -> str | None:
+        """The principal who wrote the words that are executed."""
+        return self.author_id or self.principal_id
 
     @property
     def address(self) -> Address:

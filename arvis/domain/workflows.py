@@ -55,7 +55,8 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowVersion:
-    """`document` is in the canonical form (`arvis/workflows/document.py`); `problems` counts what keeps it from running."""
+    """`document` is in the canonical form (`arvis/workflows/document.py`); `problems` counts what keeps it from running.
+    `principal_id` saved it; `author_id` wrote it, where that was somebody else (an older version that was restored)."""
 
     workflow_id: str
     version: int
@@ -64,6 +65,12 @@ class WorkflowVersion:
     note: str
     principal_id: str | None
     at: int
+    author_id: str | None = None
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """The principals who have a say in what a run of it does: who wrote the document, and who made it this version."""
+        return tuple(dict.fromkeys(each for each in (self.author_id, self.principal_id) if each is not None))
 
 
 @dataclass(frozen=True, slots=True)

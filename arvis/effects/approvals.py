@@ -14,14 +14,14 @@ from typing import Any
 from arvis.agents import saying
 from arvis.agents.asking import change_question, verdict_of
 from arvis.agents.open_questions import proposals_lane
-from arvis.agents.reach import RANKS, limited, standing_of
+from arvis.agents.reach import limited, standing_of
 from arvis.agents.runs import is_run, message_of
 from arvis.domain.agents import Agent
 from arvis.domain.effects import EffectResult, Outcome, Proposal
 from arvis.domain.errors import UsageError
 from arvis.domain.executions import Execution, WaitKind
 from arvis.domain.jobs import NewJob, Priority
-from arvis.domain.messages import Address, Principal, StoredMessage
+from arvis.domain.messages import RANKS, Address, Principal, StoredMessage
 from arvis.domain.taint import CLEAN, taint_of, taint_text
 from arvis.effects.changes import changes_of, hidden_of
 from arvis.effects.gate import judge

@@ -46,10 +46,11 @@ RULES = {
     EffectKind.REMEMBER: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.STATE: Rule(False, _EVERYBODY, _NEVER),
     EffectKind.DELEGATE: Rule(False, _EVERYBODY, _NEVER),
-    EffectKind.CREATE_AGENT: Rule(True, _OPERATORS, _TAINTED),
-    EffectKind.UPDATE_AGENT: Rule(True, _OPERATORS, _TAINTED),
+    # As over the API: operators pause agents, owners alone write what an agent is told and may use.
+    EffectKind.CREATE_AGENT: Rule(True, _OWNERS, _TAINTED),
+    EffectKind.UPDATE_AGENT: Rule(True, _OWNERS, _TAINTED),
     EffectKind.PAUSE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
-    EffectKind.DELETE_AGENT: Rule(True, _OPERATORS, _ALWAYS),
+    EffectKind.DELETE_AGENT: Rule(True, _OWNERS, _ALWAYS),
     EffectKind.CREATE_CRON: Rule(True, _OPERATORS, _TAINTED),
     EffectKind.UPDATE_CRON: Rule(True, _OPERATORS, _TAINTED),
     EffectKind.DELETE_CRON: Rule(True, _OPERATORS, _ALWAYS),
@@ -87,22 +88,20 @@ def _objections(tx: Transaction, proposal: Proposal, situation: Situation, now: 
         yield refused("no_right", "this person may not do that")
     if proposal.problem is not None:
         yield Verdict(Outcome.FAILED, "unreadable", proposal.problem)
-    yield from _about_agents(tx, proposal, situation)
+    yield from _about_agents(tx, proposal)
     yield from _quota(tx, proposal, situation, now)
     if proposal.kind is EffectKind.DELEGATE and (verdict := judge_delegation(tx, proposal.subject, situation)).outcome:
         yield verdict
 
 
-def _about_agents(tx: Transaction, proposal: Proposal, situation: Situation) -> Iterator[Verdict]:
-    """No tag touches a conductor, makes one, or gives an agent more than its author may give."""
+def _about_agents(tx: Transaction, proposal: Proposal) -> Iterator[Verdict]:
+    """No tag touches a conductor or makes one."""
     if proposal.kind in _CHANGES_AGENT and _is_conductor(tx, proposal.subject):
         yield refused("conductor", "a conductor is not changed by tags")
     if proposal.kind not in _WRITES_AGENT:
         return
     if str(proposal.fields.get("role", "")).strip().casefold() == CONDUCTOR:
         yield refused("conductor", "no tag makes a conductor")
-    if _new_tools(tx, proposal) and situation.role is not PrincipalRole.OWNER:
-        yield refused("tools", "only an owner gives such tools to an agent")
 
 
 def _quota(tx: Transaction, proposal: Proposal, situation: Situation, now: int) -> Iterator[Verdict]:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from arvis.domain.memory import Category, Fact, FactStatus, NewFact, State
+from arvis.domain.messages import RANKS
 from arvis.domain.taint import CLEAN
 from arvis.domain.text import storable
 from arvis.domain.words import asked_words
 from arvis.memory.likeness import Likeness, Wording, likeness
 from arvis.memory.telling import brief
+from arvis.memory.updating import updates
 from arvis.ports.memory import FactChange
 from arvis.ports.store import Transaction
 
@@ -90,14 +92,22 @@ def fade(tx: Transaction, fact: Fact, now: int) -> None:
 
 
 def confirm(tx: Transaction, fact_id: str, *, by_id: str, now: int) -> Fact | None:
-    """Somebody vouches for an active fact: its taint is gone. None when there is no such fact."""
+    """Somebody vouches for an active fact: its taint is gone, and for others it counts as their word, too. None when there is
+    no such fact."""
     fact = tx.facts.get(fact_id)
     if fact is None or fact.status is not FactStatus.ACTIVE:
         return None
-    if not fact.taint:
+    if not fact.taint and not _has_more_rights(tx, by_id, fact.vouched_by or fact.author_id):
         return fact
     tx.facts.note(fact, "confirmed", by_id=by_id, now=now)
-    return _put(tx, replace(fact, taint=CLEAN), now)
+    return _put(tx, replace(fact, taint=CLEAN, vouched_by=by_id), now)
+
+
+def _has_more_rights(tx: Transaction, person_id: str, author_id: str | None) -> bool:
+    """Whether this person has more rights than the author; of whom nothing is known, nothing follows."""
+    person = tx.principals.get(person_id)
+    author = tx.principals.get(author_id) if author_id is not None else None
+    return person is not None and author is not None and RANKS.index(person.role) > RANKS.index(author.role)
 
 
 def undo(tx: Transaction, agent_id: str, scopes: Sequence[str], *, by_id: str, now: int) -> str | None:
@@ -152,7 +162,11 @@ def _nearest(new: NewFact, known: Sequence[Fact]) -> tuple[Fact, Likeness] | tup
     worded = [(fact, Wording.of(fact.content)) for fact in known]
     # Equal texts share all words, so that they come first.
     worded.sort(key=lambda pair: (pair[1].text != wording.text, -len(pair[1].seen & wording.seen), pair[0].number))
-    alike = [(fact, like) for fact, old in worded[:_COMPARED] if (like := likeness(wording, old)) is not None]
+    alike = [
+        (fact, like)
+        for fact, old in worded[:_COMPARED]
+        if (like := likeness(wording, old)) is not None and (like.same or updates(wording, old))
+    ]
     return min(alike, key=lambda pair: (not pair[1].same, pair[1].differing, pair[0].number), default=(None, None))
 
 
@@ -202,7 +216,7 @@ def _take_back(tx: Transaction, change: FactChange, fact: Fact, *, by_id: str, n
             return f"Forgotten again: {brief(fact.content)}"
         case "confirmed":
             tx.facts.note(fact, "restored", by_id=by_id, now=now, undoes=change.id)
-            _put(tx, replace(fact, taint=change.taint), now)
+            _put(tx, replace(fact, taint=change.taint, vouched_by=None), now)
             return f"Unconfirmed again: {brief(fact.content)}"
         case "superseded":
             return _bring_back(tx, change, fact, by_id=by_id, now=now)

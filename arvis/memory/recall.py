@@ -6,9 +6,11 @@ It only reads. The same facts come in the same order, so that the same memory ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from arvis.domain.memory import Category, Fact, State, is_personal
+from arvis.domain.messages import RANKS
+from arvis.domain.taint import Label
 from arvis.domain.words import asked_words
 from arvis.ports.store import Transaction
 
@@ -19,6 +21,7 @@ MOST_LETTERS = 8_000
 SHOWN = 15
 LOOKED_AT = 20
 
+_OTHERS = frozenset({Label.PEOPLE})
 #: More than any scope may hold.
 _ALL = 2_000
 
@@ -40,22 +43,62 @@ class Recall:
 
 
 def recall(
-    tx: Transaction, agent_id: str, scopes: Sequence[str], text: str, now: int, *, among_others: bool = False
+    tx: Transaction,
+    agent_id: str,
+    scopes: Sequence[str],
+    text: str,
+    now: int,
+    *,
+    among_others: bool = False,
+    asker: str | None = None,
 ) -> Recall:
     """Of these scopes (the narrowest first) and no other; `text` is what is being talked about. `among_others`: other
-    people read the answer, so of what is kept about a person only preferences come to mind."""
+    people read the answer, so of what is kept about a person only preferences come to mind. `asker` is for whom it is
+    recalled (a principal): what people with fewer rights wrote is for them the words of others."""
+    heard = _Hearing(tx, asker)
     private = frozenset(filter(is_personal, scopes)) if among_others else frozenset()
     widest_first = [scope for scope in reversed(scopes) if scope not in private]
-    kept = tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)
+    kept = [heard.fact(fact) for fact in tx.facts.of(agent_id, widest_first, category=Category.STICKY, limit=_ALL)]
     rules = [fact for fact in kept if _lives(fact, now) and _is_rule(fact)]
-    states = tx.states.of(agent_id, widest_first, _ALL)
+    states = [heard.state(state) for state in tx.states.of(agent_id, widest_first, _ALL)]
     sticky, known = _newest_rules(rules, widest_first), _newest_states(states, widest_first)
     return Recall(
         sticky=sticky,
-        facts=_others(tx, agent_id, scopes, text, now, private=private, rules=len(rules)),
+        facts=_others(tx, agent_id, scopes, text, now, private=private, rules=len(rules), heard=heard),
         states=known,
         left_out=len(rules) - len(sticky) + len(states) - len(known),
     )
+
+
+class _Hearing:
+    """How what is kept is heard by `asker` (None: nobody in particular): the words of whoever has fewer rights than they
+    have are those of other people."""
+
+    def __init__(self, tx: Transaction, asker: str | None) -> None:
+        self._tx = tx
+        self._ranks: dict[str, int] = {}
+        self._rank = self._rank_of(asker)
+
+    def fact(self, fact: Fact) -> Fact:
+        return replace(fact, taint=fact.taint | _OTHERS) if self._is_lesser(fact.vouched_by or fact.author_id) else fact
+
+    def state(self, state: State) -> State:
+        return replace(state, taint=state.taint | _OTHERS) if self._is_lesser(state.author_id) else state
+
+    def _is_lesser(self, author: str | None) -> bool:
+        if author is None or self._rank is None:
+            return False
+        rank = self._rank_of(author)
+        return rank is not None and rank < self._rank
+
+    def _rank_of(self, person_id: str | None) -> int | None:
+        if person_id is None:
+            return None
+        if person_id not in self._ranks:
+            person = self._tx.principals.get(person_id)
+            self._ranks[person_id] = -1 if person is None else RANKS.index(person.role)
+        rank = self._ranks[person_id]
+        return None if rank < 0 else rank
 
 
 def touch(tx: Transaction, fact_ids: Sequence[str], now: int) -> None:
@@ -72,6 +115,7 @@ def _others(
     *,
     private: frozenset[str],
     rules: int,
+    heard: _Hearing,
 ) -> tuple[Fact, ...]:
     """What holds words of the text first, then what is trusted most and was used last."""
     # The rules are told already; whatever their number, they take no place here, and neither does what is private.
@@ -82,7 +126,8 @@ def _others(
     matching: Sequence[Fact] = ()
     if len(used) > SHOWN:  # else all of them are told, whatever is asked
         matching = tx.facts.search(agent_id, scopes, asked_words(text), limit if not private else _ALL)
-    found = {fact.id: fact for fact in (*matching, *used) if not (fact.scope in private and _is_secret(fact))}
+    known = (heard.fact(fact) for fact in (*matching, *used))
+    found = {fact.id: fact for fact in known if not (fact.scope in private and _is_secret(fact))}
     chosen = [fact for fact in found.values() if _lives(fact, now) and not _is_rule(fact)][:SHOWN]
     return tuple(sorted(chosen, key=lambda fact: fact.number))
 

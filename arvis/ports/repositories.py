@@ -125,6 +125,10 @@ class Principals(Protocol):
         unless the principal is blocked."""
         ...
 
+    def with_rights(self) -> list[Principal]:
+        """Those whose rows say owner or operator."""
+        ...
+
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
 
     def pair(self, principal_id: str, now: int) -> None:

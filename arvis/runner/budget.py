@@ -93,7 +93,7 @@ def _is_stranger(tx: Transaction, principal: Principal, agent_id: str | None) ->
     if principal.role is not PrincipalRole.MEMBER or principal.platform == _KNOWN_PLATFORM:
         return False
     agent = tx.agents.get(agent_id or "")
-    return agent is None or principal.user_id not in agent.allow_users
+    return agent is None or principal.user_id not in (agent.allow_users or ())
 
 
 # -- before the call ---------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 
 from arvis.agents import occasions
 from arvis.agents.places import posted_by
-from arvis.agents.reach import refusal
+from arvis.agents.reach import refusal, taint_of_authors
 from arvis.agents.reminders import errand_of
 from arvis.agents.runs import Errand, NewRun, begin_run
-from arvis.agents.timetable import reach_of
+from arvis.agents.timetable import limits_of
 from arvis.agents.workflow_runs import NewWorkflowRun, agent_of, asker_for, begin_keyed, entry_of, find, whole_version
 from arvis.domain.agent_rules import graph_named
 from arvis.domain.agents import Agent
@@ -40,33 +40,37 @@ INSTRUCTIONS = (
 )
 
 
-def begin(tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int) -> Occurrence | None:
+def begin(
+    tx: Transaction, schedule: Schedule, due: int, cause: Cause, now: int, *, by: str | None = None
+) -> Occurrence | None:
     """Note the time `due` and set its work going, or note why not. None, and nothing was written, when the time was dealt
-    with before."""
-    ready = _ready(tx, schedule)
+    with before. `by` is who had it run (a principal; None: its own times): the run has no rights that they lack."""
+    ready = _ready(tx, schedule, by)
     if isinstance(ready, str):
         return note(tx, schedule, due, cause, report=ready, now=now)
     occurrence = Occurrence(tx.new_id(), schedule.id, due, cause, OccurrenceStatus.RUNNING, None, "", now)
     if not tx.occurrences.add(occurrence):
         return None
     if schedule.script is not None:
-        begun = _call_script(tx, schedule, occurrence, now)
+        begun = _call_script(tx, schedule, occurrence, now, by=by)
         return occurrence if begun else _end(tx, occurrence, STILL_RUNNING, now)
     if schedule.graph is not None and schedule.graph.startswith(PREFIX):
-        return _walk(tx, schedule, *ready, occurrence, now=now)
-    run = _run(schedule, *ready, errand_of(schedule), _GRAPHS[schedule.kind])
+        return _walk(tx, schedule, ready, occurrence, now=now, by=by)
+    run = _run(tx, schedule, ready, errand_of(schedule), otherwise=_GRAPHS[schedule.kind], by=by)
     return _ask(tx, schedule, run, occurrence, priority=Priority.BACKGROUND, now=now)
 
 
-def trigger(tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: Errand, now: int) -> Occurrence:
+def trigger(
+    tx: Transaction, schedule: Schedule, occurrence: Occurrence, errand: Errand, now: int, *, by: str | None = None
+) -> Occurrence:
     """The condition of a script holds: its agent is asked, as the rest of the same occurrence, which its run ends. The
     job of the script must have been settled before, in the same commit. The occurrence as it is now; ended where nobody
-    can be asked."""
-    ready = _ready(tx, schedule)
+    can be asked. `by` as in `begin`."""
+    ready = _ready(tx, schedule, by)
     occurrence = replace(occurrence, cause=Cause.CONDITION)
     if isinstance(ready, str):
         return _end(tx, occurrence, ready, now)
-    run = _run(schedule, *ready, errand, _GRAPHS[ScheduleKind.CRON])
+    run = _run(tx, schedule, ready, errand, otherwise=_GRAPHS[ScheduleKind.CRON], by=by)
     return _ask(tx, schedule, run, occurrence, priority=Priority.MESSAGE, now=now)
 
 
@@ -79,7 +83,7 @@ def note(tx: Transaction, schedule: Schedule, due: int, cause: Cause, *, report:
     return skipped if tx.occurrences.add(skipped) else None
 
 
-def _ready(tx: Transaction, schedule: Schedule) -> tuple[Agent, Address] | str:
+def _ready(tx: Transaction, schedule: Schedule, by: str | None) -> tuple[Agent, Address] | str:
     """Who does it and where it is posted; or why nothing may run now."""
     agent, place = tx.agents.get(schedule.agent_id), posted_by(tx, schedule.address)
     if agent is None:
@@ -89,7 +93,8 @@ def _ready(tx: Transaction, schedule: Schedule) -> tuple[Agent, Address] | str:
     person = tx.principals.get(schedule.principal_id) if schedule.principal_id is not None else None
     if person is not None and person.role is PrincipalRole.BLOCKED:
         return "The person whom it acts for is blocked."
-    if against := refusal(tx, agent, asker_for(tx, schedule.principal_id, schedule.address, reach_of(schedule))):
+    asker = asker_for(tx, schedule.principal_id, schedule.address, limits_of(schedule, by))
+    if (against := refusal(tx, agent, asker)) is not None:
         return f"The agent {agent.slug} is out of reach. {against}"
     return place if isinstance(place, str) else (agent, place)
 
@@ -108,40 +113,49 @@ def _ask(
 
 
 def _walk(
-    tx: Transaction, schedule: Schedule, agent: Agent, place: Address, occurrence: Occurrence, *, now: int
+    tx: Transaction,
+    schedule: Schedule,
+    ready: tuple[Agent, Address],
+    occurrence: Occurrence,
+    *,
+    now: int,
+    by: str | None,
 ) -> Occurrence:
     """Begin the run of the schedule's workflow that is to end this occurrence. One that cannot begin has failed, and its owner
     hears of it like of other failures."""
     try:
-        workflow = find(tx, schedule.graph or "")
-        document = whole_version(tx, workflow).document
-        asker = asker_for(tx, schedule.principal_id, place, reach_of(schedule))
-        agent = agent_of(tx, document, asker, agent.id)
+        begun = begin_keyed(tx, _wanted(tx, schedule, *ready, by), now, key=schedule.key)
     except UsageError as gone:
         told = " ".join(filter(None, [gone.what, gone.why, gone.fix]))
         occasions.end(tx, occurrence, OccurrenceStatus.FAILED, told, now)
         return tx.occurrences.get(occurrence.id) or occurrence
-    wanted = NewWorkflowRun(
-        workflow=workflow,
-        agent=agent,
-        address=place,
-        source=schedule.source,
-        input=schedule.prompt or None,
-        trigger=schedule.prompt or schedule.name,
-        principal_id=schedule.principal_id,
-        entry=_entry(schedule, document),
-        taint=_taint_of(schedule),
-        priority=Priority.BACKGROUND,
-        kind=_KINDS[schedule.kind],
-        lane=schedule.key,
-        more=reach_of(schedule),
-    )
-    begun = begin_keyed(tx, wanted, now, key=schedule.key)
     if begun is None:
         return _end(tx, occurrence, STILL_RUNNING, now)
     occurrence = replace(occurrence, execution_id=begun.id)
     tx.occurrences.save(occurrence)
     return occurrence
+
+
+def _wanted(tx: Transaction, schedule: Schedule, agent: Agent, place: Address, by: str | None) -> NewWorkflowRun:
+    """The run of its workflow; the agent of the schedule does what the workflow leaves open."""
+    workflow = find(tx, schedule.graph or "")
+    version = whole_version(tx, workflow)
+    limits = limits_of(schedule, by)
+    return NewWorkflowRun(
+        workflow=workflow,
+        agent=agent_of(tx, version, asker_for(tx, schedule.principal_id, place, limits), agent.id),
+        address=place,
+        source=schedule.source,
+        input=schedule.prompt or None,
+        trigger=schedule.prompt or schedule.name,
+        principal_id=schedule.principal_id,
+        entry=_entry(schedule, version.document),
+        taint=_taint_of(tx, schedule),
+        priority=Priority.BACKGROUND,
+        kind=_KINDS[schedule.kind],
+        lane=schedule.key,
+        more=limits,
+    )
 
 
 def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
@@ -152,9 +166,10 @@ def _entry(schedule: Schedule, document: Mapping[str, Any]) -> str:
     return next((entry for entry in entries if entry != usual), usual)
 
 
-def _taint_of(schedule: Schedule) -> Taint:
-    """What a model wrote into a schedule are not its person's own words."""
-    return CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
+def _taint_of(tx: Transaction, schedule: Schedule) -> Taint:
+    """What a model wrote into a schedule are not its person's own words, and neither is what somebody with fewer rights did."""
+    model = CLEAN if schedule.made_by is MadeBy.API else frozenset({Label.AGENTS})
+    return model | taint_of_authors(tx, schedule.principal_id, [schedule.author])
 
 
 def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occurrence:
@@ -163,22 +178,25 @@ def _end(tx: Transaction, occurrence: Occurrence, report: str, now: int) -> Occu
     return ended
 
 
-def _run(schedule: Schedule, agent: Agent, place: Address, errand: Errand, otherwise: str) -> NewRun:
+def _run(
+    tx: Transaction, schedule: Schedule, ready: tuple[Agent, Address], errand: Errand, *, otherwise: str, by: str | None
+) -> NewRun:
     """`otherwise` is the graph where the schedule names none."""
+    agent, place = ready
     graph = graph_named(schedule.graph or otherwise)
     return NewRun(
         agent=agent,
-        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | _taint_of(schedule)),
+        errand=replace(errand, instructions=INSTRUCTIONS, taint=errand.taint | _taint_of(tx, schedule)),
         address=place,
         principal_id=schedule.principal_id,
         source=schedule.source,
         graph=graph,
-        more=reach_of(schedule)
+        more=limits_of(schedule, by)
         | ({"max_cycles": schedule.max_cycles} if graph == _GRAPHS[ScheduleKind.HEARTBEAT] else {}),
     )
 
 
-def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int) -> bool:
+def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, now: int, *, by: str | None) -> bool:
     """A job without an execution: `ScheduleHandler` gives it to whoever calls scripts."""
     job = NewJob(
         kind=JobKind.HEARTBEAT,
@@ -188,6 +206,11 @@ def _call_script(tx: Transaction, schedule: Schedule, occurrence: Occurrence, no
         key_live=True,
         agent_id=schedule.agent_id,
         principal_id=schedule.principal_id,
-        payload={"schedule": schedule.id, "due": occurrence.due, "occurrence": occurrence.id},
+        payload={
+            "schedule": schedule.id,
+            "due": occurrence.due,
+            "occurrence": occurrence.id,
+            **({"by": by} if by is not None else {}),
+        },
     )
     return tx.jobs.add(job, now).created

@@ -73,8 +73,9 @@ def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back:
     return moved
 
 
-def run_now(tx: Transaction, schedule_id: str, now: int) -> Occurrence:
-    """Run it because somebody asked, switched off or not; its own times stay. Raises `NotFound`, and `Conflict` while it
+def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = None) -> Occurrence:
+    """Run it because somebody asked (`by`, a principal), switched off or not; its own times stay. It is still done for the
+    person of the schedule, with no rights that `by` lacks. Raises `NotFound`, and `Conflict` while it
     runs already."""
     schedule = find_schedule(tx, schedule_id)
     if tx.occurrences.running(schedule.id):
@@ -84,7 +85,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int) -> Occurrence:
             code="running",
         )
     due = now
-    while (occurrence := beginning.begin(tx, schedule, due, Cause.MANUAL, now)) is None:
+    while (occurrence := beginning.begin(tx, schedule, due, Cause.MANUAL, now, by=by)) is None:
         due += 1
     if occurrence.status is OccurrenceStatus.RUNNING:
         tx.schedules.ran(schedule.id, now)

@@ -165,7 +165,8 @@ def conclude(tx: Transaction, job: Job, script: Mapping[str, Any] | None, findin
     elif finding.failure:
         _fail(tx, schedule, occurrence, finding.failure, now)
     else:
-        _tell(tx, schedule, occurrence, judge(script, finding.answer, schedule.memo, now), now)
+        verdicts = judge(script, finding.answer, schedule.memo, now)
+        _tell(tx, schedule, occurrence, verdicts, now, by=job.payload.get("by"))
 
 
 def _rows(tx: Transaction, job: Job) -> tuple[Schedule | None, Occurrence | None]:
@@ -175,14 +176,16 @@ def _rows(tx: Transaction, job: Job) -> tuple[Schedule | None, Occurrence | None
     return schedule, occurrence if occurrence is not None and occurrence.ended_at is None else None
 
 
-def _tell(tx: Transaction, schedule: Schedule, occurrence: Occurrence, verdicts: Verdicts, now: int) -> None:
+def _tell(
+    tx: Transaction, schedule: Schedule, occurrence: Occurrence, verdicts: Verdicts, now: int, *, by: str | None
+) -> None:
     refused = _say(tx, schedule, verdicts.text, now) if verdicts.say else ""
     if refused:
         occasions.end(tx, occurrence, OccurrenceStatus.SKIPPED, refused, now)
         return
     tx.schedules.remember(schedule.id, verdicts.memo)
     if verdicts.errand is not None:
-        beginning.trigger(tx, schedule, occurrence, verdicts.errand, now)
+        beginning.trigger(tx, schedule, occurrence, verdicts.errand, now, by=by)
     else:
         status = OccurrenceStatus.DONE if verdicts.say else OccurrenceStatus.SILENT
         occasions.end(tx, occurrence, status, verdicts.text, now)

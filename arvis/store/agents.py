@@ -13,6 +13,9 @@ from arvis.store.messages import NOTHING
 from arvis.store.session import Row, Session, dump
 from arvis.store.unreadable import lenient, texts_of
 
+#: No list of people: everybody may ask it.
+EVERYBODY = "null"
+
 
 def agent_of(row: Row) -> Agent:
     """An agent whose row cannot be read is paused, and has no tools."""
@@ -41,7 +44,7 @@ def _agent(row: Row, texts: Callable[[str], tuple[str, ...]], status: Callable[[
         completion=row["completion"],
         context_tokens=row["context_tokens"],
         timezone=row["timezone"],
-        allow_users=texts(row["allow_users"]),
+        allow_users=None if row["allow_users"] == EVERYBODY else texts(row["allow_users"]),
         status=status(row["status"]),
         on_new_message=row["on_new_message"],
         plugins=texts(row["plugins"]),
@@ -80,7 +83,7 @@ def _columns_of(agent: Agent) -> dict[str, object]:
         "completion": agent.completion,
         "context_tokens": agent.context_tokens,
         "timezone": agent.timezone,
-        "allow_users": dump(list(agent.allow_users)),
+        "allow_users": EVERYBODY if agent.allow_users is None else dump(list(agent.allow_users)),
         "status": agent.status,
         "on_new_message": agent.on_new_message,
         "plugins": dump(list(agent.plugins)),

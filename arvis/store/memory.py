@@ -107,6 +107,7 @@ class SqlFacts:
             accessed_at=fact.accessed_at,
             access_count=fact.access_count,
             expires_at=fact.expires_at,
+            vouched_by=fact.vouched_by,
             now=now,
         )
         match before and before.status is FactStatus.ACTIVE, fact.status is FactStatus.ACTIVE:

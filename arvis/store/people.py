@@ -36,6 +36,9 @@ class SqlPrincipals:
         row = self._session.one("get_principal", id=principal_id)
         return principal_of(row) if row else None
 
+    def with_rights(self) -> list[Principal]:
+        return [principal_of(row) for row in self._session.rows("people_with_rights")]
+
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
         known = self.find(platform, user_id)
         if known is None:

@@ -73,6 +73,6 @@ def _record(tx: Transaction, said: _Said, caller: Caller, now: int) -> str:
 def _write(tx: Transaction, before: Project, changed: Project, by: str | None, now: int) -> None:
     if changed == before:
         return
-    after = replace(changed, principal_id=by, updated_at=now)
+    after = replace(changed, principal_id=by, author_id=before.author, updated_at=now)
     tx.projects.update(after)
     tx.versions.keep(Versioned.PROJECT, after.id, asdict(after), by, now, before=asdict(before))

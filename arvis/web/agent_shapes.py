@@ -40,7 +40,10 @@ _MORE: dict[str, Schema] = {
     "completion": one_of(COMPLETIONS),
     "contextTokens": {**optional(INTEGER), "description": "The ceiling of its prompt; null: the model's window."},
     "timezone": optional(STRING),
-    "allowUsers": {**array(STRING), "description": "Who may ask it; empty: everybody."},
+    "allowUsers": {
+        **optional(array(STRING)),
+        "description": "The only people who may ask it, besides owners; null: everybody, empty: owners alone.",
+    },
     "onNewMessage": {
         **optional(one_of(ON_NEW_MESSAGE)),
         "description": "What a message does that comes while it works.",
@@ -82,6 +85,8 @@ def written(fields: Fields) -> Json:
     found: Json = {name: value for name in _TEXTS if (value := fields.text(name)) is not None}
     found |= {name: fields.texts(sent) for name, sent in _LISTS.items() if fields.raw(sent) is not None}
     found |= {name: fields.text(name) for name in ("model", "timezone") if fields.has(name)}
+    if fields.has("allowUsers") and fields.raw("allowUsers") is None:
+        found["allow_users"] = None
     if fields.has("onNewMessage"):
         found["on_new_message"] = fields.text("onNewMessage")
     if fields.has("contextTokens"):
@@ -125,7 +130,7 @@ def detail_view(agent: Agent, bindings: Sequence[Binding]) -> Json:
         "completion": agent.completion,
         "contextTokens": agent.context_tokens,
         "timezone": agent.timezone,
-        "allowUsers": list(agent.allow_users),
+        "allowUsers": None if agent.allow_users is None else list(agent.allow_users),
         "onNewMessage": agent.on_new_message,
         "plugins": list(agent.plugins),
         "helpers": list(agent.helpers),

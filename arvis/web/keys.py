@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from arvis.config.sections import ApiKey
 from arvis.config.strength import is_weak_key
+from arvis.domain.messages import PrincipalRole
 from arvis.domain.users import StoredKey
 from arvis.ports.clock import Clock
 from arvis.ports.store import Store, Transaction
-from arvis.web.identity import OWNER_ID, Identity, Role
+from arvis.web.identity import OWNER_ID, PRINCIPAL_ROLES, Identity, Role
 
 #: How keys of the product begin, so that people and programs that look for leaked keys know them.
 PREFIX = "arvis_"
@@ -62,6 +63,12 @@ class KeyRing:
         if found.used_at is None or now - found.used_at >= _TOUCH_MS:
             await self._store.write(_used, found.id, now)
         return _identity(found)
+
+
+def roles_of(keys: Sequence[ApiKey]) -> dict[str, PrincipalRole]:
+    """What the keys of the configuration give to their users, by their ids."""
+    holders = (_holder(_digest(key.key.get_secret_value().encode()), key) for key in keys)
+    return {holder.user_id: PRINCIPAL_ROLES[holder.role] for holder in holders}
 
 
 def key_hash(key: str) -> str:

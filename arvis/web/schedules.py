@@ -134,7 +134,8 @@ class ScheduleRoutes:
         return answer(page_view([occurrence_view(occurrence) for occurrence in page.items], page.next_cursor))
 
     async def _run(self, call: Call) -> Response:
-        begun = await self._store.write(run_now, call.id("schedule"), self._clock.now())
+        by = await self._person(call)
+        begun = await self._store.write(run_now, call.id("schedule"), self._clock.now(), by=by)
         return answer(occurrence_view(begun), 201)
 
     async def _shown(self, schedule_id: str, *, status: int = 200) -> Response:

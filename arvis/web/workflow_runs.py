@@ -253,7 +253,7 @@ def _begin(
     whole, place = workflow_runs.whole_version(tx, workflow, version), workflow_runs.place_of(workflow)
     wanted = workflow_runs.NewWorkflowRun(
         workflow=workflow,
-        agent=workflow_runs.agent_of(tx, whole.document, workflow_runs.asker_for(tx, by, place, {})),
+        agent=workflow_runs.agent_of(tx, whole, workflow_runs.asker_for(tx, by, place, {})),
         address=place,
         source="api",
         input=given,

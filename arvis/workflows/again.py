@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arvis.agents import workflow_runs
+from arvis.agents.reach import AUTHORS, with_authors
 from arvis.agents.workflow_runs import NewWorkflowRun
 from arvis.domain.agents import Agent
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Cursor, Execution
 from arvis.domain.messages import Address
 from arvis.domain.taint import CLEAN, Label, Taint
-from arvis.domain.workflows import STATE, Workflow, WorkflowRun
+from arvis.domain.workflows import STATE, Workflow, WorkflowRun, WorkflowVersion
 from arvis.ports.store import Transaction
 from arvis.workflows.before import Arrival, Before
 from arvis.workflows.carried import Carried
@@ -53,7 +54,7 @@ def begin_again(
         carried, kept, beside = came.to_json(), before.outputs(entry), before.beside(entry, came)
     wanted = NewWorkflowRun(
         workflow=workflow,
-        agent=_agent(tx, old, version.document, by),
+        agent=_agent(tx, old, version, by),
         address=Address.from_json(old.state["address"]),
         source="api",
         input=part.get("input"),
@@ -66,7 +67,7 @@ def begin_again(
         again_of=run_id,
         request=request,
         carried=carried,
-        more=kept,
+        more=with_authors(kept, old.state.get(AUTHORS, ())),
     )
     begun = workflow_runs.begin(tx, wanted, now)
     for arrival in beside:
@@ -89,10 +90,10 @@ def _found(tx: Transaction, run_id: str) -> tuple[WorkflowRun, Execution, Workfl
     return run, old, workflow
 
 
-def _agent(tx: Transaction, old: Execution, document: Mapping[str, Any], by: str | None) -> Agent:
+def _agent(tx: Transaction, old: Execution, version: WorkflowVersion, by: str | None) -> Agent:
     """The same as before; whoever begins it again must be allowed to use it, which `begin` sees to."""
     known = tx.agents.get(str(old.state["agent"]))
     if known is not None and known.active:
         return known
     asker = workflow_runs.asker_for(tx, by, Address.from_json(old.state["address"]), {})
-    return workflow_runs.agent_of(tx, document, asker)
+    return workflow_runs.agent_of(tx, version, asker)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arvis.agents import workflow_family
-from arvis.agents.reach import standing_in
+from arvis.agents.reach import AUTHORS, standing_in, taint_of_authors, with_authors
 from arvis.agents.runs import RUN, Errand, is_run, source_of
 from arvis.agents.workflow_ends import STARTER
 from arvis.agents.workflow_runs import (
@@ -24,7 +24,7 @@ from arvis.domain.errors import ExecutionError, NotFound, Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import Address
-from arvis.domain.taint import Taint
+from arvis.domain.taint import CLEAN, Taint
 from arvis.domain.workflows import DEPTH, PREFIX, STATE, Workflow, WorkflowVersion, as_text
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
@@ -35,16 +35,17 @@ MOST_DEEP, MOST_TRANSFERS = 8, 50
 #: Of a run: how often it was transferred on its way.
 TRANSFERS = "workflow_transfers"
 #: Parts of a turn's state that hold whichever workflow answers it.
-_STANDING = ("address", "conversation", "reach", "paired", "task", "lineage", "audience", "files")
+_STANDING = ("address", "conversation", "reach", "paired", AUTHORS, "task", "lineage", "audience", "files")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workflow that can run, and who does what it leaves open."""
+    """A workflow that can run, and who does what it leaves open. `taint` is that of its author's words for this run."""
 
     workflow: Workflow
     version: WorkflowVersion
     agent: Agent
+    taint: Taint = CLEAN
 
 
 def target(tx: Transaction, execution: Execution, name: str) -> Target:
@@ -57,7 +58,9 @@ def target(tx: Transaction, execution: Execution, name: str) -> Target:
     except (NotFound, Unprocessable) as missing:
         raise ExecutionError(missing.what.rstrip("."), why=missing.why, fix=missing.fix) from None
     named = (version.document.get("settings") or {}).get("agent")
-    return Target(workflow, version, worker(tx, execution, {"agent": named}))
+    written = replace(execution, state=with_authors(execution.state, version.authors))
+    taint = taint_of_authors(tx, execution.principal_id, version.authors)
+    return Target(workflow, version, worker(tx, written, {"agent": named}), taint)
 
 
 def deeper(state: Mapping[str, Any]) -> int:
@@ -73,7 +76,7 @@ def deeper(state: Mapping[str, Any]) -> int:
 
 def child_of(state: Mapping[str, Any], to: Target, input_: Any, taint: Taint, depth: int) -> dict[str, Any]:
     """The state of a run that is waited for; it has no more tools than this one."""
-    child = called_state(state, to.version, input_, taint=taint, agent_id=to.agent.id)
+    child = called_state(state, to.version, input_, taint=taint | to.taint, agent_id=to.agent.id)
     return {**child, DEPTH: depth, RUN: {**child[RUN], "tools": state.get(RUN, {}).get("tools")}}
 
 
@@ -122,7 +125,7 @@ def transfer(tx: Transaction, execution: Execution, to: Target, input_: Any, *, 
         tx,
         tx.new_id(),
         to.workflow.graph,
-        {**_state_of_turn(execution, to, input_), "taint": sorted(taint), **times},
+        {**_state_of_turn(execution, to, input_), "taint": sorted(taint | to.taint), **times},
         lane=execution.lane,
         priority=execution.priority,
         principal_id=execution.principal_id,
@@ -140,7 +143,7 @@ def _state_of_turn(execution: Execution, to: Target, input_: Any) -> dict[str, A
         "trigger": as_text(input_),
         "input": input_,
     }
-    return {"agent": to.agent.id, **kept, STATE: part}
+    return {"agent": to.agent.id, **with_authors(kept, to.version.authors), STATE: part}
 
 
 def _take_turn(tx: Transaction, execution: Execution, begun: Execution, now: int) -> Execution:

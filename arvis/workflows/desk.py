@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
+from arvis.agents.reach import has_more_rights
 from arvis.agents.workflow_runs import find
 from arvis.domain.agent_rules import LONGEST_DESCRIPTION, LONGEST_NAME, RESERVED_SLUGS, SLUG
 from arvis.domain.errors import Conflict, NotFound, Unprocessable
@@ -150,7 +151,9 @@ def restore(tx: Transaction, name: str, version: int, known: Known | None, now: 
     workflow = _held(tx, name)
     old = version_of(tx, workflow, version)
     examined = examine(old.document, known)
-    return _write(tx, workflow, workflow, Wanted(examined=examined, note=f"Version {version} again"), now, by=by)
+    wanted = Wanted(examined=examined, note=f"Version {version} again")
+    # Bringing words back makes them no other person's.
+    return _write(tx, workflow, workflow, wanted, now, by=by, author=old.author_id or old.principal_id)
 
 
 def remove(tx: Transaction, name: str, now: int, *, by: str | None) -> Workflow:
@@ -193,14 +196,24 @@ def triggers_of(workflow: Workflow, document: Mapping[str, Any]) -> list[Trigger
 
 
 def _write(
-    tx: Transaction, known: Workflow, wanted_row: Workflow, wanted: Wanted, now: int, *, by: str | None
+    tx: Transaction,
+    known: Workflow,
+    wanted_row: Workflow,
+    wanted: Wanted,
+    now: int,
+    *,
+    by: str | None,
+    author: str | None = None,
 ) -> Workflow:
-    """The row and, where the document is another one, its new version."""
+    """The row and, where the document is another one or gets an author with more rights, its new version. `author` wrote it
+    (None: `by`)."""
     changed, examined = _checked(tx, wanted_row), wanted.examined
-    if examined is not None and dict(examined.document) != dict(version_of(tx, known, known.version).document):
+    newest = version_of(tx, known, known.version)
+    other = examined is not None and dict(examined.document) != dict(newest.document)
+    if examined is not None and (other or (author is None and has_more_rights(tx, by, newest.authors))):
         number = known.version + 1
         changed = replace(changed, version=number, runnable=known.runnable if examined.errors else number)
-        _keep_version(tx, changed, examined, wanted.note, now, by=by)
+        _keep_version(tx, changed, examined, wanted.note, now, by=by, author=author)
     if changed == known:
         return known
     changed = replace(changed, updated_at=now)
@@ -211,10 +224,17 @@ def _write(
 
 
 def _keep_version(
-    tx: Transaction, workflow: Workflow, examined: Examined, note: str, now: int, *, by: str | None
+    tx: Transaction,
+    workflow: Workflow,
+    examined: Examined,
+    note: str,
+    now: int,
+    *,
+    by: str | None,
+    author: str | None = None,
 ) -> None:
     said = " ".join(storable(note).split())[:LONGEST_NOTE]
-    version = WorkflowVersion(workflow.id, workflow.version, examined.document, examined.errors, said, by, now)
+    version = WorkflowVersion(workflow.id, workflow.version, examined.document, examined.errors, said, by, now, author)
     tx.workflows.keep_version(version)
 
 

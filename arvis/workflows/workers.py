@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arvis.agents.reach import asker_of, may_reach
+from arvis.agents.reach import asker_of, may_reach, refusal
 from arvis.agents.runs import GRAPH, RUN
 from arvis.agents.standing import narrowed
 from arvis.domain.agents import Agent
@@ -28,7 +28,9 @@ def worker(tx: Transaction, execution: Execution, data: Mapping[str, Any]) -> Ag
         raise ExecutionError(f"There is no agent {wanted or execution.state['agent']}", fix="choose another one")
     if not target.active:
         raise ExecutionError(f"The agent {target.slug} is not active", fix="let it go on, or choose another one")
-    if own is None or (target.id != own.id and not may_reach(tx, target, asker_of(tx, execution, own))):
+    asker = asker_of(tx, execution, own)
+    own_one = own is not None and target.id == own.id and refusal(tx, target, asker) is None
+    if own is None or not (own_one or may_reach(tx, target, asker)):
         raise ExecutionError(
             f"The agent {target.slug} is out of reach",
             why="whom this run works for may not reach it from here",

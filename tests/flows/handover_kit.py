@@ -83,7 +83,7 @@ def _agent(slug: str, slugs: Sequence[str], chance: random.Random, *, first: boo
         role="conductor" if chance.random() < 0.05 else "custom",
         tools=tuple(chance.sample(TOOLS, chance.choice((0, 0, 1, 2, 3)))),
         graph="converse" if first or chance.random() < 0.5 else "agent",
-        allow_users=("ann",) if chance.random() < 0.15 else (),
+        allow_users=("ann",) if chance.random() < 0.15 else None,
         status=AgentStatus.PAUSED if not first and chance.random() < 0.1 else AgentStatus.ACTIVE,
         helpers=tuple(helpers if chance.random() < 0.5 else {*helpers, *slugs}),
     )
@@ -178,7 +178,7 @@ def reaches(person: Person, first: Agent, agent: Agent) -> bool:
         by_key = agent.slug in person.agents if person.agents else not risky
         if not by_key:
             return False
-    listed = person.user_id in agent.allow_users if agent.allow_users else person.paired or not risky
+    listed = person.user_id in agent.allow_users if agent.allow_users is not None else person.paired or not risky
     return listed and agent.role != "conductor" and {*agent.tools} <= {*first.tools, *HARMLESS_TOOLS}
 
 

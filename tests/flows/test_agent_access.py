@@ -15,9 +15,10 @@ from arvis.agents.runs import Errand, NewRun, begin_run
 from arvis.domain.agents import Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.jobs import JobKind
-from arvis.domain.messages import Address, PrincipalRole
+from arvis.domain.messages import Address, IncomingMessage, PrincipalRole, Sender
 from arvis.domain.schedules import Cause, MadeBy, Missed, OccurrenceStatus, Schedule, ScheduleKind
 from arvis.ports.store import Transaction
+from arvis.routing import permit
 from arvis.scheduler import beginning
 from arvis.web.identity import OWNER_ID
 from tests.flows.hook_kit import called
@@ -27,6 +28,7 @@ PLACE = Address("web", "web", "hall")
 OPEN = Agent(id="a-open", slug="open", name="Open")
 CLOSED = Agent(id="a-closed", slug="closed", name="Closed", tools=("run_shell",))
 STANDING = {"reach": None, "paired": False}
+PEOPLE = (("bob", PrincipalRole.OPERATOR), (OWNER_ID, PrincipalRole.OWNER))
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ async def close(site: Site, *people: str) -> None:
 
 
 async def let_in_everybody(site: Site) -> None:
-    await site.store.write(lambda tx: tx.agents.update(replace(CLOSED, allow_users=()), 1))
+    await site.store.write(lambda tx: tx.agents.update(replace(CLOSED, allow_users=None), 1))
 
 
 async def drawn(site: Site, name: str, agent: str, key: str = OPERATOR_KEY) -> str:
@@ -281,3 +283,33 @@ async def test_no_run_begins_behind_the_decision(site: Site) -> None:
     with pytest.raises(Unprocessable, match="out of reach"):
         await site.store.write(begin)
     assert await executions(site) == []
+
+
+# -- the list ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("listed", "allowed"), [(None, True), ((), False), (("bob",), True), (("ann",), False)])
+async def test_an_empty_list_is_for_owners_alone_and_none_for_everybody(
+    site: Site, listed: tuple[str, ...] | None, allowed: bool
+) -> None:
+    def judge(tx: Transaction) -> tuple[bool, bool, bool]:
+        target = replace(CLOSED, allow_users=listed)
+        tx.agents.update(target, 1)
+        kept = tx.agents.get(CLOSED.id)
+        assert kept == target
+        people = [tx.principals.seen("web", user, user, role, 0) for user, role in PEOPLE]
+        reached = [refusal(tx, kept, Asker(person, STANDING, PLACE, None)) is None for person in people]
+        sender = Sender("bob", "Bob", PrincipalRole.OPERATOR, paired=True)
+        question = IncomingMessage(Address("web", "web", "dashboard-agent-closed"), "", sender, "")
+        talks = permit(question, kept, "dashboard_direct", PrincipalRole.OPERATOR, None) is None
+        return reached[0], reached[1], talks
+
+    assert await site.store.write(judge) == (allowed, True, allowed)
+
+
+async def test_taking_the_last_person_from_a_list_opens_the_agent_to_nobody(site: Site) -> None:
+    path = "/api/agents/closed"
+    assert (await site.call("PATCH", path, json={"allowUsers": []})).json()["allowUsers"] == []
+    assert (await site.call("GET", path)).json()["allowUsers"] == []
+    assert (await site.call("PATCH", path, json={"allowUsers": None})).json()["allowUsers"] is None
+    assert (await site.call("POST", f"{path}/undo")).json()["allowUsers"] == []

@@ -134,13 +134,13 @@ async def either_room(either_database: Database) -> AsyncIterator[Room]:
 async def test_a_tainted_turn_asks_with_the_exact_change_and_a_yes_makes_it(either_room: Room) -> None:
     room = either_room
     update = wish(EffectKind.UPDATE_AGENT, description="reads\nscience", prompt="Tell.\u202e")
-    assert await room.ask(update, role=OPERATOR) == [Outcome.ASKED]
+    assert await room.ask(update) == [Outcome.ASKED]
     [question] = await room.said()
     assert question.startswith(
         "Conductor wants to change the agent “news”.\n"
         '  description: "reads the news" → "reads\\nscience"\n'
         '  prompt: "" → "Tell.\\u202e"\n'
-        "Asked for by Operator ("
+        "Asked for by Owner ("
     )
     assert "Besides that person's words it had read what came from: tools." in question
     assert (
@@ -173,7 +173,7 @@ async def test_no_answer_in_time_is_a_no(room: Room) -> None:
 
 @pytest.mark.parametrize("role", [OPERATOR, MEMBER])
 async def test_only_who_approves_tools_answers(room: Room, role: PrincipalRole) -> None:
-    await room.ask(wish(EffectKind.CREATE_AGENT), role=OPERATOR)
+    await room.ask(wish(EffectKind.CREATE_AGENT))
     with pytest.raises(Forbidden):
         await room.answer("approve", by=role)
     assert await room.store.read(lambda tx: tx.agents.by_slug("support")) is None
@@ -190,12 +190,12 @@ async def test_the_yes_counts_only_for_what_was_shown(room: Room) -> None:
 
 
 async def test_rights_count_as_they_are_when_the_answer_comes(room: Room) -> None:
-    await room.ask(wish(EffectKind.CREATE_AGENT), role=OPERATOR)
+    await room.ask(wish(EffectKind.PAUSE_AGENT), role=OPERATOR)
     asker = await room.store.write(_person, OPERATOR)
     await room.store.write(lambda tx: tx.principals.set_role(asker.id, MEMBER, NOW))
     await room.answer("approve")
     assert (await room.audit())[-1] == (Outcome.REFUSED, "no_right")
-    assert await room.store.read(lambda tx: tx.agents.by_slug("support")) is None
+    assert await room.store.read(lambda tx: tx.agents.by_slug("news")) == NEWS
 
 
 async def test_a_conductor_that_was_paused_meanwhile_does_nothing(room: Room) -> None:
@@ -319,7 +319,7 @@ async def test_a_list_in_a_tainted_turn_needs_a_yes(room: Room) -> None:
     ("proposal", "reason"),
     [
         (wish(EffectKind.CREATE_CLIENT), "no_right"),
-        (wish(EffectKind.CREATE_AGENT, slug="support", tools=["run_shell"]), "tools"),
+        (wish(EffectKind.CREATE_AGENT, slug="support", tools=["run_shell"]), "no_right"),
     ],
 )
 async def test_a_yes_gives_no_more_than_who_says_it_may_give(
@@ -329,7 +329,7 @@ async def test_a_yes_gives_no_more_than_who_says_it_may_give(
         await room.ask(proposal)
         await room.answer("approve", by=OPERATOR)
         assert (await room.audit())[-1] == (Outcome.REFUSED, reason)
-        await room.ask(wish(EffectKind.UPDATE_AGENT, name="Science"))
+        await room.ask(wish(EffectKind.PAUSE_AGENT))
         await room.answer("approve", by=OPERATOR)
         assert (await room.audit())[-1] == (Outcome.DONE, None)
 

@@ -27,10 +27,10 @@ EXPECTED: dict[EffectKind, tuple[bool, set[PrincipalRole | None], Outcome | None
     EffectKind.REMEMBER: (False, EVERYBODY, DO, DO),
     EffectKind.STATE: (False, EVERYBODY, DO, DO),
     EffectKind.DELEGATE: (False, EVERYBODY, DO, DO),
-    EffectKind.CREATE_AGENT: (True, OPERATORS, DO, ASK),
-    EffectKind.UPDATE_AGENT: (True, OPERATORS, DO, ASK),
+    EffectKind.CREATE_AGENT: (True, OWNERS, DO, ASK),
+    EffectKind.UPDATE_AGENT: (True, OWNERS, DO, ASK),
     EffectKind.PAUSE_AGENT: (True, OPERATORS, ASK, ASK),
-    EffectKind.DELETE_AGENT: (True, OPERATORS, ASK, ASK),
+    EffectKind.DELETE_AGENT: (True, OWNERS, ASK, ASK),
     EffectKind.CREATE_CRON: (True, OPERATORS, DO, ASK),
     EffectKind.UPDATE_CRON: (True, OPERATORS, DO, ASK),
     EffectKind.DELETE_CRON: (True, OPERATORS, ASK, ASK),
@@ -88,14 +88,15 @@ async def test_tools_that_reach_further_need_an_owner_and_a_word(store: Store, k
     assert await verdict_on(store, wish(kind, tools=["web_search", "run_shell"])) == (Outcome.ASKED, "tools")
 
 
-async def test_an_operator_gives_no_such_tools(store: Store) -> None:
-    proposal = wish(EffectKind.CREATE_AGENT, tools=["server.*"])
-    assert await verdict_on(store, proposal, role=OPERATOR) == (Outcome.REFUSED, "tools")
+@pytest.mark.parametrize("kind", [EffectKind.CREATE_AGENT, EffectKind.UPDATE_AGENT, EffectKind.DELETE_AGENT])
+async def test_an_operator_rewrites_no_agent_by_way_of_the_conductor(store: Store, kind: EffectKind) -> None:
+    """As over the API, where they may pause agents and no more."""
+    assert await verdict_on(store, wish(kind), role=OPERATOR) == (Outcome.REFUSED, "no_right")
 
 
 async def test_tools_that_an_agent_has_may_stay(store: Store) -> None:
     proposal = wish(EffectKind.UPDATE_AGENT, subject="coder", tools=["run_shell"])
-    assert await verdict_on(store, proposal, role=OPERATOR) == (None, None)
+    assert await verdict_on(store, proposal) == (None, None)
 
 
 async def test_a_pause_by_another_name_is_asked_about(store: Store) -> None:

@@ -164,8 +164,9 @@ async def test_a_paused_agent_runs_nothing_and_the_first_time_says_so(desk: Desk
 
 
 async def test_nothing_runs_for_a_person_who_is_blocked(desk: Desk) -> None:
-    person = await desk.store.write(lambda tx: tx.principals.seen("web", "eve", "Eve", PrincipalRole.BLOCKED, NOW))
+    person = await desk.store.write(lambda tx: tx.principals.seen("web", "eve", "Eve", PrincipalRole.MEMBER, NOW))
     beat = await desk.add("every 1 m", principal_id=person.id)
+    await desk.store.write(lambda tx: tx.principals.set_role(person.id, PrincipalRole.BLOCKED, NOW))
     await desk.look()
     assert [(one.status, one.report) for one in await desk.occurrences(beat)] == [
         (OccurrenceStatus.SKIPPED, "The person whom it acts for is blocked.")

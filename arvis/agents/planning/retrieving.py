@@ -18,13 +18,12 @@ from arvis.agents.planning.lanes import Lane
 from arvis.agents.planning.retrieval import Complexity, Retrieval, fast_path, read_retrieval
 from arvis.agents.reading import unsettled
 from arvis.agents.runs import is_run
-from arvis.agents.standing import Standing
+from arvis.agents.standing import Standing, scopes_for
 from arvis.context import Prompt
 from arvis.context.cutting import fair_share
 from arvis.context.files import file_text
 from arvis.domain.events import StatusChanged
 from arvis.domain.executions import Execution
-from arvis.domain.memory import scopes_of
 from arvis.domain.messages import MessageStatus
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Again, Decision, Goto, Next
@@ -159,5 +158,6 @@ def _shared(standing: Standing, prompt: Prompt) -> Lane:
 
 
 def _search(tx: Transaction, execution: Execution, standing: Standing, words: str, now: int) -> Recall:
-    scopes = scopes_of(standing.conversation.address, standing.asker)
-    return recall(tx, execution.state["agent"], scopes, words, now, among_others=not standing.conversation.direct)
+    scopes = scopes_for(tx, execution, standing.conversation.address, standing.asker)
+    others = not standing.conversation.direct
+    return recall(tx, execution.state["agent"], scopes, words, now, among_others=others, asker=standing.asker)

@@ -55,7 +55,8 @@ ORDER BY bm25(fact_words, 0.0, 1.0), facts.number LIMIT :limit;
 -- name: update_fact
 UPDATE facts
 SET taint = :taint, confidence = :confidence, status = :status, superseded_by = :superseded_by,
-    accessed_at = :accessed_at, access_count = :access_count, expires_at = :expires_at, updated_at = :now
+    accessed_at = :accessed_at, access_count = :access_count, expires_at = :expires_at, updated_at = :now,
+    vouched_by = :vouched_by
 WHERE id = :id;
 
 -- name: touch_fact

@@ -29,6 +29,10 @@ WHERE id < :before
         OR lower(user_id) LIKE lower(CAST(:pattern AS TEXT)) ESCAPE '!')
 ORDER BY id DESC LIMIT :limit;
 
+-- name: people_with_rights
+-- Looked through once a start.
+SELECT * FROM principals WHERE role IN ('owner', 'operator') ORDER BY id LIMIT 10000;
+
 -- name: get_setting
 SELECT value FROM settings WHERE key = :key;
 

@@ -10,13 +10,13 @@ SELECT * FROM projects WHERE slug = :slug;
 SELECT * FROM projects WHERE id = :id /*hold*/;
 
 -- name: add_project
-INSERT INTO projects (id, slug, agent_id, title, goal, status, notes, principal_id, created_at, updated_at)
-VALUES (:id, :slug, :agent_id, :title, :goal, :status, :notes, :principal_id, :created_at, :updated_at);
+INSERT INTO projects (id, slug, agent_id, title, goal, status, notes, principal_id, author_id, created_at, updated_at)
+VALUES (:id, :slug, :agent_id, :title, :goal, :status, :notes, :principal_id, :author_id, :created_at, :updated_at);
 
 -- name: update_project
 UPDATE projects
 SET slug = :slug, agent_id = :agent_id, title = :title, goal = :goal, status = :status, notes = :notes,
-    principal_id = :principal_id, updated_at = :updated_at
+    principal_id = :principal_id, author_id = :author_id, updated_at = :updated_at
 WHERE id = :id;
 
 -- name: touch_project

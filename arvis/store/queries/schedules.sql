@@ -7,11 +7,11 @@ SELECT * FROM schedules WHERE id = :id;
 INSERT INTO schedules (
     id, kind, agent_id, name, schedule, timezone, prompt, platform, connector, channel, script, missed, enabled,
     principal_id, last_run, next_run, created_at, updated_at, thread, made_by, graph, max_cycles, grace, failures,
-    rests_until, memo
+    rests_until, memo, author_id
 ) VALUES (
     :id, :kind, :agent_id, :name, :schedule, :timezone, :prompt, :platform, :connector, :channel, :script, :missed,
     :enabled, :principal_id, :last_run, :next_run, :created_at, :updated_at, :thread, :made_by, :graph, :max_cycles,
-    :grace, :failures, :rests_until, :memo
+    :grace, :failures, :rests_until, :memo, :author_id
 );
 
 -- name: update_schedule
@@ -20,7 +20,7 @@ SET agent_id = :agent_id, name = :name, schedule = :schedule, timezone = :timezo
     platform = :platform, connector = :connector, channel = :channel, script = :script, missed = :missed,
     enabled = :enabled, principal_id = :principal_id, last_run = :last_run, next_run = :next_run,
     updated_at = :updated_at, thread = :thread, made_by = :made_by, graph = :graph, max_cycles = :max_cycles,
-    grace = :grace, failures = :failures, rests_until = :rests_until, memo = :memo
+    grace = :grace, failures = :failures, rests_until = :rests_until, memo = :memo, author_id = :author_id
 WHERE id = :id;
 
 -- name: remove_schedule

@@ -9,17 +9,18 @@ SELECT * FROM webhooks WHERE path = :path;
 -- name: add_webhook
 INSERT INTO webhooks (
     id, path, name, agent_id, preset, template, platform, connector, channel, thread, secret, secret_end, enabled,
-    principal_id, last_triggered, trigger_count, created_at, updated_at, graph
+    principal_id, last_triggered, trigger_count, created_at, updated_at, graph, author_id
 ) VALUES (
     :id, :path, :name, :agent_id, :preset, :template, :platform, :connector, :channel, :thread, :secret, :secret_end,
-    :enabled, :principal_id, :last_triggered, :trigger_count, :created_at, :updated_at, :graph
+    :enabled, :principal_id, :last_triggered, :trigger_count, :created_at, :updated_at, :graph, :author_id
 );
 
 -- name: update_webhook
 UPDATE webhooks
 SET path = :path, name = :name, agent_id = :agent_id, preset = :preset, template = :template, platform = :platform,
     connector = :connector, channel = :channel, thread = :thread, secret = :secret, secret_end = :secret_end,
-    enabled = :enabled, principal_id = :principal_id, updated_at = :updated_at, graph = :graph
+    enabled = :enabled, principal_id = :principal_id, updated_at = :updated_at, graph = :graph,
+    author_id = :author_id
 WHERE id = :id;
 
 -- name: remove_webhook

@@ -30,8 +30,8 @@ SELECT * FROM workflows WHERE removed_at IS NULL ORDER BY id LIMIT 1000;
 SELECT COUNT(*) AS count FROM workflows WHERE removed_at IS NULL;
 
 -- name: add_workflow_version
-INSERT INTO workflow_versions (workflow_id, version, document, problems, note, principal_id, at)
-VALUES (:workflow_id, :version, :document, :problems, :note, :principal_id, :at);
+INSERT INTO workflow_versions (workflow_id, version, document, problems, note, principal_id, author_id, at)
+VALUES (:workflow_id, :version, :document, :problems, :note, :principal_id, :author_id, :at);
 
 -- name: get_workflow_version
 SELECT * FROM workflow_versions WHERE workflow_id = :workflow_id AND version = :version;

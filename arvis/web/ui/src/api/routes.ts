@@ -62,36 +62,36 @@ export interface Routes {
   "POST /api/agents": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { slug: string; name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { slug: string; name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[]; bindings?: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Delete an agent; undo brings it back. */
   "DELETE /api/agents/{agent}": {
     path: { agent: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** One agent, by id or slug. */
   "GET /api/agents/{agent}": {
     path: { agent: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Change what the body names. */
   "PATCH /api/agents/{agent}": {
     path: { agent: string };
     query: Record<string, never>;
-    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[]; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[] };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    body: { name?: string; role?: string; description?: string; model?: string | null; graph?: string; prompt?: string; fallbacks?: string[]; tools?: string[]; completion?: "explicit" | "implicit"; contextTokens?: number | null; timezone?: string | null; allowUsers?: string[] | null; onNewMessage?: ("queue" | "restart" | "steer") | null; plugins?: string[]; helpers?: string[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** There no more. */
   "DELETE /api/agents/{agent}/bindings": {
     path: { agent: string };
     query: { platform?: string; channel?: string };
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Channels where it lives. */
   "GET /api/agents/{agent}/bindings": {
@@ -105,21 +105,21 @@ export interface Routes {
     path: { agent: string };
     query: Record<string, never>;
     body: { platform: string; channel: string; permission?: "full" | "notify_only" | "read_only"; respond?: ("all" | "mention" | "never") | null; observe?: number | null };
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Let it answer nobody for now. */
   "POST /api/agents/{agent}/pause": {
     path: { agent: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** Let it go on. */
   "POST /api/agents/{agent}/resume": {
     path: { agent: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** What it did in 7 and in 30 days. */
   "GET /api/agents/{agent}/stats": {
@@ -133,14 +133,14 @@ export interface Routes {
     path: { agent: string };
     query: Record<string, never>;
     body: undefined;
-    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
+    answer: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] };
   };
   /** How it was, the newest first. */
   "GET /api/agents/{agent}/versions": {
     path: { agent: string };
     query: { limit?: number };
     body: undefined;
-    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[]; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
+    answer: { items: { version: number; at: number; by: string; agent: { id: string; slug: string; name: string; role: string; description: string; model: string | null; graph: string; status: "active" | "archived" | "paused"; prompt: string; fallbacks: string[]; tools: string[]; completion: "explicit" | "implicit"; contextTokens: number | null; timezone: string | null; allowUsers: string[] | null; onNewMessage: ("queue" | "restart" | "steer") | null; plugins: string[]; helpers: string[]; bindings: { platform: string; channel: string; permission: "full" | "notify_only" | "read_only"; respond: ("all" | "mention" | "never") | null; observe: number | null }[] } }[]; nextCursor: string | null };
   };
   /** What models wanted to change, newest first. */
   "GET /api/audit": {

@@ -10,6 +10,8 @@ import { texts } from "./texts";
 const COMPLETIONS = Object.entries(texts.completions) as [Draft["completion"], string][];
 const ON_NEW_MESSAGE = Object.entries(texts.onNewMessages) as [Draft["onNewMessage"], string][];
 
+const ALLOWED = Object.entries(texts.allowed) as ["everybody" | "listed", string][];
+
 /** The rarer fields of an agent. */
 export function MoreFields({ draft, change, self }: { draft: Draft; change: Change; self: string }) {
   const agents = useApi("GET /api/agents", {});
@@ -46,9 +48,25 @@ export function MoreFields({ draft, change, self }: { draft: Draft; change: Chan
       <Field label={texts.fields.fallbacks} hint={texts.fallbacksHint}>
         <textarea rows={2} value={draft.fallbacks} onChange={(event) => change({ fallbacks: event.target.value })} />
       </Field>
-      <Field label={texts.fields.allowUsers} hint={texts.allowUsersHint}>
-        <textarea rows={2} value={draft.allowUsers} onChange={(event) => change({ allowUsers: event.target.value })} />
+      <Field label={texts.fields.allowUsers}>
+        <Choice
+          value={draft.everybody ? "everybody" : "listed"}
+          options={ALLOWED}
+          onChange={(allowed) => change({ everybody: allowed === "everybody" })}
+        />
       </Field>
+      {draft.everybody ? null : (
+        <Field
+          label={texts.allowUsersList}
+          hint={draft.allowUsers.trim() === "" ? texts.allowUsersNobody : texts.allowUsersHint}
+        >
+          <textarea
+            rows={2}
+            value={draft.allowUsers}
+            onChange={(event) => change({ allowUsers: event.target.value })}
+          />
+        </Field>
+      )}
       <Checklist
         label={texts.fields.plugins}
         hint={texts.pluginsHint}

@@ -99,7 +99,7 @@ function About({ agent }: { agent: Agent }) {
   const value = (field: "model" | "completion" | "onNewMessage" | "contextTokens" | "timezone") => (
     <Foreign text={valueInWords(field, agent[field])} />
   );
-  const list = (field: "plugins" | "helpers" | "fallbacks" | "allowUsers", entries: string[]) => (
+  const list = (field: "plugins" | "helpers" | "fallbacks", entries: string[]) => (
     <Foreign text={entries.length === 0 ? texts.unset[field] : entries.join(", ")} />
   );
   return (
@@ -119,7 +119,7 @@ function About({ agent }: { agent: Agent }) {
           [texts.fields.tools, <Tools key="tools" names={tools} />],
           [texts.fields.plugins, list("plugins", plugins)],
           [texts.fields.helpers, list("helpers", helpers)],
-          [texts.fields.allowUsers, list("allowUsers", allowUsers)],
+          [texts.fields.allowUsers, <Foreign key="allowUsers" text={valueInWords("allowUsers", allowUsers)} />],
           [
             texts.fields.bindings,
             bindings.length === 0 ? (

@@ -53,6 +53,7 @@ export function bindingInWords(binding: Binding): string {
 /** A value of a field as people read it. */
 export function valueInWords(field: Field, value: unknown): string {
   if (value === null || value === undefined || value === "") return LONG.includes(field) ? "" : texts.unset[field];
+  if (field === "allowUsers") return (value as string[]).join(", ") || texts.ownersAlone;
   if (field === "contextTokens") return texts.tokens(count(Number(value)));
   const known: Partial<Record<Field, Record<string, string>>> = {
     graph: texts.graphs,

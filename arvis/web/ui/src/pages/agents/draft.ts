@@ -12,7 +12,7 @@ export const CONDUCTOR = "conductor";
 /** What may be given in at most so many letters; the server allows 64, but short ones are easier to call. */
 const SLUG_LENGTH = 50;
 
-/** Lists of ids are texts with one in each line, what may be missing is an empty text. */
+/** Lists of ids are texts with one in each line (`allowUsers` counts unless `everybody` may ask it), what may be missing is an empty text. */
 export type Draft = {
   name: string;
   role: string;
@@ -25,6 +25,7 @@ export type Draft = {
   completion: Agent["completion"];
   contextTokens: string;
   timezone: string;
+  everybody: boolean;
   allowUsers: string;
   onNewMessage: NonNullable<Agent["onNewMessage"]> | "";
   plugins: readonly string[];
@@ -45,6 +46,7 @@ export const FRESH: Draft = {
   completion: "implicit",
   contextTokens: "96000",
   timezone: "",
+  everybody: true,
   allowUsers: "",
   onNewMessage: "",
   plugins: [],
@@ -64,7 +66,8 @@ export function draftOf(agent: Agent): Draft {
     completion: agent.completion,
     contextTokens: agent.contextTokens === null ? "" : String(agent.contextTokens),
     timezone: agent.timezone ?? "",
-    allowUsers: agent.allowUsers.join("\n"),
+    everybody: agent.allowUsers === null,
+    allowUsers: (agent.allowUsers ?? []).join("\n"),
     onNewMessage: agent.onNewMessage ?? "",
     plugins: agent.plugins,
     helpers: agent.helpers,
@@ -90,7 +93,7 @@ export function written(draft: Draft): Required<Written> {
     completion: draft.completion,
     contextTokens: draft.contextTokens === "" ? null : Number(draft.contextTokens),
     timezone: draft.timezone.trim() || null,
-    allowUsers: lines(draft.allowUsers),
+    allowUsers: draft.everybody ? null : lines(draft.allowUsers),
     onNewMessage: draft.onNewMessage || null,
     plugins: [...draft.plugins],
     helpers: [...draft.helpers],

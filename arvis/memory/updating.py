@@ -1,0 +1,208 @@
+"""Whether a fact is an update of another one: the same attribute of the same subject, with another value.
+
+Two near facts are often about two things ("attended a workshop", "attended a parade"), and both are to be kept. Only where the
+form of the sentence shows that one value takes the place of the other does the older fact give way; in doubt both stay. What
+shows it: the words of an attribute that has one value at a time right before what differs, numbers or dates alone that differ
+in what is no event, a denial, or a word such as "now" in the new fact. No model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+from arvis.memory.likeness import Wording
+
+#: A value has so many words.
+_LONGEST_VALUE = 8
+_NUMBER = re.compile(r"v?\d+(?:[.,:/-]\d+)*(?:%|st|nd|rd|th|am|pm|h|°c)?")
+_QUOTED = re.compile(r"[\"'].+[\"']")
+_POSSESSIVE = re.compile(r"\w+'s?")
+_PAST = re.compile(r"[a-z]{3,}ed")
+
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_DATES = _listed(
+    """
+    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
+    january february march april may june july august september october november december today tomorrow yesterday
+    montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche
+    """
+)
+_DENIALS = _listed(
+    """
+    not no never none neither nor without cannot don't doesn't didn't isn't aren't wasn't won't can't nicht kein keine keinen nie ohne
+    ne pas jamais sans nunca no sin não non mai senza не нет никогда longer anymore
+    """
+)
+#: Words that say nothing of their own; `do` and its like come and go with a denial.
+_SMALL = _listed("a an the s to do does did so that")
+#: They show that something has changed.
+_CHANGED = _listed("now nowadays currently instead anymore jetzt inzwischen maintenant ahora")
+#: May lie between the attribute and its value.
+_BETWEEN = _SMALL | _listed(
+    "in at on as for by of near with from der die das den dem ein eine einer einem les la le l' un une el à au en de dr mr mrs ms"
+)
+#: Verbs whose object is one at a time, and nouns of what a thing or person has one of.
+_VERBS = _listed(
+    """
+    lives live living resides reside stays based works work working prefers prefer preferred called named weighs costs
+    starts ends begins opens closes expires lies located belongs reports uses wohnt lebt arbeitet heißt bevorzugt habite
+    travaille préfère s'appelle vive trabaja prefiere abita lavora preferisce живёт живет работает
+    """
+)
+_NOUNS = _listed(
+    """
+    name nickname surname birthday birthdate age address email mail phone number password username deadline budget price cost
+    salary size height weight colour color language timezone zone employer job profession occupation title role position version status
+    currency capital goal target limit interval port host url path branch editor theme mode model plan hometown nationality
+    boss manager husband wife spouse partner doctor dentist landlord owner favourite favorite preferred due appointment
+    meeting geburtstag adresse lieblingsfarbe passwort frist anniversaire adresse
+    """
+)
+_COPULAS = _listed("is are was were be becomes remains equals = : ist sind est es son è")
+#: What happened once happened whatever else did.
+_EVENTS = _listed(
+    """
+    went saw met bought read ran took made won got had did came gave began felt found told said wrote sang swam flew drove rode
+    taught brought heard spent lost built grew left ate drank sent sold wore chose held kept led spoke threw understood
+    war hatte ging kaufte traf
+    """
+)
+_ED_STATES = _listed(
+    "based named called located married preferred interested tired need speed red bed wed feed seed allowed"
+)
+_DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
+_DENSE_DENIAL = re.compile("[不没沒無无未别勿非]")
+_DENSE_BEFORE = re.compile("(住在|住|叫|名字是|生日是|工作在|在|是)$")
+_DENSE_AFTER = re.compile("^(に住|で働|が好き|に살|에 살|公司|工作|上班|家)")
+
+
+def updates(new: Wording, old: Wording) -> bool:
+    """Whether `new` says of the same attribute of the same subject what takes the place of what `old` says. For facts that
+    are near one another (`likeness`)."""
+    if _DENSE.search(new.text) and _DENSE.search(old.text):
+        return _updates_dense(new.text, old.text)
+    words, before = _words(new), _words(old)
+    if not words or not before:
+        return False
+    return (
+        _denies(words, before)
+        or _counts_anew(words, before)
+        or _adds_to_its_end(words, before)
+        or _turns_round(words, before)
+        or _replaces_the_value(words, before)
+    )
+
+
+def _words(wording: Wording) -> list[str]:
+    stripped = (word.strip(".,;:!?()[]") for word in wording.text.replace("\u2019", "'").split())
+    return [word for word in stripped if word]
+
+
+def _denies(new: Sequence[str], old: Sequence[str]) -> bool:
+    """The same, but for a denial."""
+    if bool(_DENIALS & set(new)) == bool(_DENIALS & set(old)):
+        return False
+    left = [_stem(word) for word in new if word not in _DENIALS | _SMALL | _CHANGED]
+    return bool(left) and left == [_stem(word) for word in old if word not in _DENIALS | _SMALL | _CHANGED]
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word  # noqa: PLR2004 - "eats", "eat"; not "is"
+
+
+def _counts_anew(new: Sequence[str], old: Sequence[str]) -> bool:
+    """The same state with other numbers or dates, of which there are as many."""
+    if _is_event(new) or _is_event(old):
+        return False
+    sorts = [[_sort(word) for word in words] for words in (new, old)]
+    return sorts[0] == sorts[1] and any(sort in {"#number", "#date"} for sort in sorts[0]) and _has_substance(new)
+
+
+def _sort(word: str) -> str:
+    if _NUMBER.fullmatch(word):
+        return "#number"
+    return "#date" if word in _DATES else word
+
+
+def _has_substance(words: Sequence[str]) -> bool:
+    """Something that the numbers and dates are about."""
+    return any(not _sort(word).startswith("#") and word not in _BETWEEN | _COPULAS for word in words)
+
+
+def _adds_to_its_end(new: Sequence[str], old: Sequence[str]) -> bool:
+    """All that was known, and more behind it: nothing is lost."""
+    return len(new) > len(old) and list(new[: len(old)]) == list(old) and not _DENIALS & set(new[len(old) :])
+
+
+def _turns_round(new: Sequence[str], old: Sequence[str]) -> bool:
+    """A preference the other way round."""
+    compares = {"over", "than", "before"} & set(new) and _VERBS & set(new)
+    return bool(compares) and new != old and sorted(new) == sorted(old)
+
+
+def _replaces_the_value(new: Sequence[str], old: Sequence[str]) -> bool:
+    """One run of words takes the place of another one, right behind an attribute that has one value."""
+    if _is_event(old):
+        return False
+    signals = _CHANGED & set(new)
+    plain = [word for word in new if word not in _CHANGED]
+    known = [word for word in old if word not in _CHANGED]
+    changes = [code for code in SequenceMatcher(None, known, plain, autojunk=False).get_opcodes() if code[0] != "equal"]
+    changes = [code for code in changes if not set(known[code[1] : code[2]] + plain[code[3] : code[4]]) <= _SMALL]
+    if len(changes) != 1:
+        return False
+    kind, start, end, first, last = changes[0]
+    if kind != "replace" or max(end - start, last - first) > _LONGEST_VALUE or _is_event(plain):
+        return False
+    if _DENIALS & set(known[start:end] + plain[first:last]):
+        return False
+    prefix, suffix = known[:start], known[end:]
+    if _is_attribute(prefix):
+        return True
+    # A changed state: the verb stands before, and nothing but small words behind.
+    behind = [word for word in suffix if word not in _BETWEEN]
+    shown = bool(signals) and len([word for word in prefix if word not in _BETWEEN]) > 0
+    return shown and len(behind) <= 2  # noqa: PLR2004 - "at home"
+
+
+def _is_attribute(prefix: Sequence[str]) -> bool:
+    """Whether these words end with an attribute that has one value: `lives in`, `her favourite colour is`."""
+    words = list(prefix)
+    while words and words[-1] in _BETWEEN:
+        words.pop()
+    if not words:
+        return False
+    if words[-1] in _COPULAS:
+        before = [word for word in words[:-1] if word not in _BETWEEN]
+        return any(word in _NOUNS for word in before)
+    return words[-1] in _VERBS or (words[-1] in _NOUNS and any(_POSSESSIVE.fullmatch(word) for word in words))
+
+
+def _is_event(words: Sequence[str]) -> bool:
+    """Something that happened: a verb of the past that no form of `be` makes a state."""
+    for place, word in enumerate(words):
+        if word in _EVENTS:
+            return True
+        if _PAST.fullmatch(word) and word not in _ED_STATES and not _COPULAS & set(words[max(0, place - 1) : place]):
+            return True
+    return False
+
+
+def _updates_dense(new: str, old: str) -> bool:
+    """The same for scripts without blanks between words."""
+    if bool(_DENSE_DENIAL.search(new)) != bool(_DENSE_DENIAL.search(old)):
+        return _DENSE_DENIAL.sub("", new) == _DENSE_DENIAL.sub("", old)
+    if (count := _NUMBER.sub("#", new)) == _NUMBER.sub("#", old) and "#" in count:
+        return True
+    changes = [c for c in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if c[0] != "equal"]
+    if len(changes) != 1 or changes[0][0] != "replace":
+        return False
+    _, start, end, _, _ = changes[0]
+    before = _DENSE_BEFORE.search(old[:start]) or _DENSE_BEFORE.search(old[: max(0, start - 1)])
+    return bool(before or _DENSE_AFTER.search(old[end:]))

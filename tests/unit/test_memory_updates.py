@@ -1,0 +1,30 @@
+"""Which facts give way: the same attribute of the same subject with another value, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from arvis.memory.likeness import Wording, likeness
+from arvis.memory.updating import updates
+
+PAIRS = yaml.safe_load(Path(__file__).with_name("memory_pairs.yaml").read_text("utf-8"))
+
+
+def gives_way(known: str, new: str) -> bool:
+    """Whether the known fact is superseded, as `remember` decides it."""
+    one, other = Wording.of(new), Wording.of(known)
+    like = likeness(one, other)
+    return like is not None and not like.same and updates(one, other)
+
+
+@pytest.mark.parametrize(("known", "new"), PAIRS["updates"])
+def test_another_value_of_the_same_attribute_takes_its_place(known: str, new: str) -> None:
+    assert gives_way(known, new)
+
+
+@pytest.mark.parametrize(("known", "new"), PAIRS["both"])
+def test_a_fact_about_something_else_stays_beside_it(known: str, new: str) -> None:
+    assert not gives_way(known, new)
