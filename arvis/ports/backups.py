@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+#: The setting that holds the time (ms) of the last restore: what was due until then has had its time in the life that is gone.
+RESTORED_AT = "restored_at"
+
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:

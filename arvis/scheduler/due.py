@@ -15,6 +15,7 @@ from arvis.agents.timetable import Rules, find_schedule, zone_for
 from arvis.calendar import At, Every, ScheduleText, parse
 from arvis.domain.errors import Conflict, Unprocessable
 from arvis.domain.schedules import Cause, Occurrence, OccurrenceStatus, Schedule
+from arvis.ports.backups import RESTORED_AT
 from arvis.ports.store import Transaction
 from arvis.process.leases import Holding
 from arvis.scheduler import beginning, times
@@ -28,6 +29,9 @@ SLICE = 50
 _ALL = 20_000
 _LOST = "It was interrupted, and nobody went on with it."
 _MISSED = "It was missed: nobody was there in time."
+_RESTORED = (
+    "It was due before the database was restored from a backup, and may have been done then. Run it by hand if not."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,15 @@ def take(tx: Transaction, holding: Holding, rules: Rules, late: int, now: int) -
     for orphan in orphans:
         occasions.end(tx, orphan, OccurrenceStatus.CANCELLED, _LOST, now)
     due = tx.schedules.due(now, SLICE)
+    over = _restored_at(tx) if due else 0
     for schedule in due:
-        _take(tx, schedule, rules, late, now)
+        _take(tx, schedule, rules, late, now, over=over)
     return max(len(due), len(orphans)) == SLICE
+
+
+def _restored_at(tx: Transaction) -> int:
+    """Until when (ms) times may have been dealt with in a database that is gone."""
+    return int(tx.settings.get(RESTORED_AT) or 0)
 
 
 def set_back(tx: Transaction, holding: Holding, rules: Rules, now: int, *, back: int) -> int:
@@ -95,7 +105,7 @@ def run_now(tx: Transaction, schedule_id: str, now: int, *, by: str | None = Non
 # -- one schedule ------------------------------------------------------------------------------------------
 
 
-def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int) -> None:
+def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int, *, over: int) -> None:
     text, zone = _text_of(schedule), zone_for(tx, schedule, rules)
     if text is None:
         # A row that cannot be read has no next time: it would be looked at again and again.
@@ -104,11 +114,12 @@ def _take(tx: Transaction, schedule: Schedule, rules: Rules, late: int, now: int
     if (rest := occasions.rest_of(schedule, now)) is not None and not isinstance(text, At):
         tx.schedules.advance(schedule, last_run=schedule.last_run, next_run=times.resumed(schedule, text, zone, rest))
         return
-    plan = times.plan(schedule, text, zone, now, late)
+    plan = times.plan(schedule, text, zone, now, late, over=over)
     if not tx.schedules.advance(schedule, last_run=now if plan.cause else schedule.last_run, next_run=plan.next_run):
         return
     if plan.cause is None:
-        beginning.note(tx, schedule, plan.due, Cause.MISSED, report=_MISSED, now=now)
+        report = _RESTORED if plan.due <= over else _MISSED
+        beginning.note(tx, schedule, plan.due, Cause.MISSED, report=report, now=now)
     elif beginning.begin(tx, schedule, plan.due, plan.cause, now) is None and isinstance(text, Every):
         _begin_anew(tx, replace(schedule, next_run=plan.next_run), plan, text, now)
 

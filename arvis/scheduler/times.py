@@ -26,10 +26,14 @@ class Plan:
     next_run: int | None
 
 
-def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int) -> Plan:
-    """For a schedule that is due; a time is missed that came more than `late` ms ago."""
+def plan(schedule: Schedule, text: ScheduleText, zone: str, now: int, late: int, *, over: int = 0) -> Plan:
+    """For a schedule that is due; a time is missed that came more than `late` ms ago. Times up to `over` (ms) have had their
+    chance elsewhere and are only noted."""
     passed = _passed(schedule, text, zone, now)
     newest, after = passed[-1], _next(text, zone, passed[-1], now)
+    if newest <= over:
+        return Plan(newest, None, after)
+    passed = [due for due in passed if due > over]
     if schedule.missed is Missed.ALL:
         wanted = [due for due in passed if _in_grace(schedule, due, now) or due >= now - late]
         if wanted:

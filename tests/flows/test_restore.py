@@ -12,6 +12,7 @@ import pytest
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, DeliveryState, MessageStatus, PrincipalRole
+from arvis.domain.schedules import Missed, OccurrenceStatus, ScheduleKind
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Graph, Node, Pause
 from arvis.ports.operations import WaitAnswer
@@ -19,7 +20,9 @@ from arvis.ports.store import Transaction
 from arvis.store.backups.making import make_backup
 from arvis.store.backups.restore import Restored, restore
 from arvis.store.opening import Database
+from tests.conformance.databases import opened
 from tests.flows.house import House, agent_with, open_house
+from tests.flows.schedule_kit import NOW, Desk, WildClock, add_helper
 from tests.flows.scripted import BOT, PLATFORM, Held, said
 
 ANSWERED, FAILED, WAITING = MessageStatus.ANSWERED, MessageStatus.FAILED, MessageStatus.WAITING
@@ -240,3 +243,35 @@ async def test_everybody_logs_in_anew(story: Story) -> None:
         at = await house.store.read(lambda tx: tx.settings.get("restored_at"))
         assert at is not None
         assert abs(int(at) - house.clock.now()) < 60_000
+
+
+# -- schedules -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missed", list(Missed))
+@pytest.mark.parametrize("schedule", ["every 10 m", "*/10 * * * *", "at 2026-11-22 09:10"])
+async def test_times_up_to_a_restore_are_over_however_missed_times_are_made_up_for(
+    database: Database, schedule: str, missed: Missed
+) -> None:
+    """The backup holds a schedule whose times ran in the life that is gone; those after the restore come as always."""
+    clock = WildClock()
+    async with opened(database) as store:
+        await store.write(add_helper)
+        desk = Desk(store, clock)
+        beat = await desk.add(schedule, kind=ScheduleKind.HEARTBEAT, missed=missed)
+    backup = make_backup(database, NOW)
+    async with opened(database) as store:
+        desk = Desk(store, clock)
+        await desk.pass_time(25 * 60)
+        before = {due for due, _ in await desk.ran(beat)}
+    assert before
+    restored_at = clock.now()
+    restore(database, backup.path, restored_at)
+    async with opened(database) as store:
+        desk = Desk(store, clock)
+        await desk.pass_time(30 * 60)
+        again = {due for due, _ in await desk.ran(beat)}
+        skipped = [one.report for one in await desk.occurrences(beat) if one.status is OccurrenceStatus.SKIPPED]
+    assert not [due for due in again if due <= restored_at]
+    assert bool(again) is not schedule.startswith("at")
+    assert any("restored from a backup" in report for report in skipped)

@@ -14,15 +14,13 @@ from arvis.domain.executions import ExecutionStatus
 from arvis.domain.ids import encode, moment_of
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import MessageStatus
+from arvis.ports.backups import RESTORED_AT
 from arvis.store.session import Row, SqliteDialect, load_queries
 from arvis.store.sqlite_session import SqliteSession
 from arvis.store.transaction import SqlTransaction
 
 #: Reason code of jobs and messages.
 RESTORED = "restored"
-
-#: The setting that holds the time (ms) of the last restore.
-RESTORED_AT = "restored_at"
 
 _FAILED = "the database was restored from a backup: this may have been done since"
 _UNSURE = "the database was restored from a backup: this may have been sent since"
