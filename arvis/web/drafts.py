@@ -17,15 +17,18 @@ from typing import Any
 from arvis.agents.saying import STOP, WAIT
 from arvis.config.sections import Limits
 from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
-from arvis.domain.messages import Address, IncomingMessage, MessageStatus, Sender, Upload
+from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
 from arvis.domain.taint import CLEAN, Taint
 from arvis.ports.inbox import Inbox
 from arvis.web.bodies import SMALL, BodyLimit, Fields, unusable
+from arvis.web.identity import AGENT_CHANNEL
 
 _MAX_FILES = 10
 _CONTENT_TYPE = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,100}(;[ \w.=+\"-]{1,100})?", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[\x00-\x1f\x7f-\x9f/\\]")
+#: Reasons of the router that speak of the agent that was named.
+_CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ class Intake:
         )
         received = await self._inbox.receive(message)
         if received.status is MessageStatus.DROPPED:
-            raise _refusal(received.reason, received.message_id)
+            reason = "unknown_agent" if _hides(received.reason, address, sender) else received.reason
+            raise _refusal(reason, received.message_id)
         return Sent(received.message_id, draft.event_id)
 
     def _event_id(self, fields: Fields) -> str:
@@ -170,10 +174,17 @@ def _file_too_large(most: int) -> TooLarge:
     )
 
 
+def _hides(reason: str, address: Address, sender: Sender) -> bool:
+    """Whether people may not learn that this agent exists: of one that is closed to them, whoever is shown no list of all
+    agents hears what they would hear if there were none."""
+    named = address.channel.startswith(AGENT_CHANNEL)
+    return named and sender.role is PrincipalRole.MEMBER and reason in _CLOSED
+
+
 def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:
     if reason == "unknown_agent":
         return NotFound(
-            "There is no such agent.",
+            "There is no such agent, or none that you may ask.",
             fix="Choose one of the list of agents (GET /api/agents, or the page).",
             code=reason,
         )

@@ -182,6 +182,18 @@ async def test_a_refusal_carries_its_reason(site: Site, reason: str, status: int
     assert len(site.inbox.received) == 1
 
 
+@pytest.mark.parametrize("reason", ["unknown_agent", "not_allowed", "not_paired", "not_bound"])
+async def test_an_agent_that_is_closed_looks_to_a_chat_key_as_if_it_were_not_there(site: Site, reason: str) -> None:
+    site.inbox.refusals["dashboard-agent-secret"] = reason
+    asked = {"content": "x", "channelId": "dashboard-agent-secret"}
+    answer = await site.call("POST", "/api/message", key=CHAT_KEY, json=asked)
+    told = answer.json()["error"]
+    assert (answer.status, answer.code) == (404, "unknown_agent")
+    assert told["message"] == "There is no such agent, or none that you may ask."
+    # Who sees the list of agents hears why.
+    assert (await site.call("POST", "/api/message", json=asked)).code == reason
+
+
 async def test_what_goes_wrong_inside_is_not_shown(site: Site) -> None:
     site.inbox.broken = True
     answer = await site.call("POST", "/api/message", json={"content": "x"})
