@@ -190,11 +190,7 @@ def begin_keyed(
     if wanted.request is not None and (known := tx.workflow_runs.of_request(wanted.request)) is not None:
         return tx.executions.get(known.execution_id)
     version = whole_version(tx, wanted.workflow, wanted.version)
-    wanted = replace(
-        wanted,
-        taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
-        more=with_authors(wanted.more, version.authors),
-    )
+    wanted = _as_written(tx, wanted, version)
     check_use(tx, wanted.agent, asker_for(tx, wanted.principal_id, wanted.address, wanted.more))
     execution_id = tx.new_id()
     lane = wanted.lane or f"workflow:{execution_id}"
@@ -233,6 +229,15 @@ def begin_keyed(
     )
     note_begun(tx, execution, wanted.source, now, again_of=wanted.again_of, request=wanted.request)
     return execution
+
+
+def _as_written(tx: Transaction, wanted: NewWorkflowRun, version: WorkflowVersion) -> NewWorkflowRun:
+    """With the authors of the version, and the taint of their words."""
+    return replace(
+        wanted,
+        taint=wanted.taint | taint_of_authors(tx, wanted.principal_id, version.authors),
+        more=with_authors(wanted.more, version.authors),
+    )
 
 
 def turn_part(
