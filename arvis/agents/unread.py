@@ -13,12 +13,13 @@ import structlog
 from arvis.agents import rounds
 from arvis.agents.joining import HEARING
 from arvis.agents.standing import BY_DAEMON, READ
-from arvis.agents.ways import way_for
+from arvis.agents.ways import marked, way_for
 from arvis.agents.workflow_runs import is_workflow, note_begun
 from arvis.domain.errors import ExecutionError
 from arvis.domain.executions import Execution
 from arvis.domain.jobs import NewJob
 from arvis.domain.messages import StoredMessage
+from arvis.domain.taint import CLEAN
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
 
@@ -117,7 +118,7 @@ def _begin(tx: Transaction, execution: Execution, message: StoredMessage, now: i
         tx,
         tx.new_id(),
         way.graph,
-        state | dict(way.state),
+        state | dict(marked(tx, way.state, message.principal_id, CLEAN)),
         lane=execution.lane,
         priority=execution.priority,
         principal_id=message.principal_id,

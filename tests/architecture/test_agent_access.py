@@ -23,6 +23,7 @@ DECIDED_BEFORE = {
     "inbox/accepting.py accept": "the router chose the agent, with `permit`",
     "agents/turns.py _queue_turn": "a turn of the agent that the router or the gate has let through",
     "agents/reasking.py ask_anew": "the agent that was asked, for the person who was let through to it",
+    "agents/unread.py _begin": "the agent that the message asked, for the person who was let through to it",
     "agents/runs.py begin_run": "judges by itself",
     "agents/workflow_ends.py _report": "results go back to the agent that began the run",
     "agents/workflow_runs.py called_state": "`workflows/calling.py target` chose the agent, with `worker`",
