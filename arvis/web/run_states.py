@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from arvis.domain.executions import ExecutionStatus, WaitKind
 from arvis.domain.workflows import ENDS, OUTPUT, RunStatus
-from arvis.ports.workflows import Place, RunRow, RunView
+from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
 from arvis.workflows.parts import drawn_id, name_of
 from arvis.workflows.regions import gate_of
 
 Json = dict[str, Any]
+
+_Somewhere = TypeVar("_Somewhere", Place, RunChild)
 
 #: Of an output so many characters are shown; its run keeps more.
 LONGEST_OUTPUT = 4_000
@@ -45,9 +48,12 @@ def run_view(row: RunRow) -> Json:
 def nodes_view(view: RunView, document: Mapping[str, Any]) -> Json:
     """By the ids of the nodes of its version. While it goes on, those that nothing came to are left out."""
     asking = {drawn_id(each.node) for each in view.row.asked if each.node is not None}
+    places, retried = _by_node(view.places), _by_node([each for each in view.children if each.retry is not None])
     found: Json = {}
     for node_id in _ids(document):
-        shown = _node(view, node_id, asks=node_id in asking)
+        here = [*places.get(name_of(node_id), ()), *places.get(gate_of(node_id), ())]
+        retries = [each.retry for each in retried.get(name_of(node_id), ()) if each.retry is not None]
+        shown = _node(view, node_id, here, retries, asks=node_id in asking)
         if shown is not None:
             found[node_id] = shown
     return found
@@ -76,15 +82,21 @@ def _ids(document: Mapping[str, Any]) -> list[str]:
     return [str(node["id"]) for node in nodes if "id" in node] if isinstance(nodes, list) else []
 
 
-def _node(view: RunView, node_id: str, *, asks: bool) -> Json | None:
+def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Somewhere]]:
+    """Looked through once: a run may be at hundreds of nodes."""
+    found = defaultdict[str | None, list[_Somewhere]](list)
+    for each in each_somewhere:
+        found[each.node].append(each)
+    return found
+
+
+def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunRetry], *, asks: bool) -> Json | None:
     kept = view.execution.state.get(OUTPUT + node_id)
     given: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {}
-    here = [place for place in view.places if place.node in {name_of(node_id), gate_of(node_id)}]
     state = _state(view, given, here, asks=asks)
     if state is None:
         return None
     busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
-    retries = [child.retry for child in view.children if child.retry is not None and child.node == name_of(node_id)]
     shown: Json = {"state": state, "visits": view.visits.get(name_of(node_id), 0) + busy}
     if retries and not is_over(view.row):
         last = max(retries, key=lambda each: each.next_at)
