@@ -19,8 +19,9 @@ def stop(tx: Transaction, invocation: Invocation, now: int) -> Said:
         return Said(_NOTHING)
     runs = sum(turn.run is not None and not turn.asked for turn in stopped)
     questions = len(stopped) - runs
-    words = [
-        questions and ("Your question was put aside." if questions == 1 else f"{questions} questions were put aside."),
-        runs and ("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped."),
-    ]
-    return Said(" ".join(filter(None, words)), stopped)
+    words = []
+    if questions:
+        words.append("Your question was put aside." if questions == 1 else f"{questions} questions were put aside.")
+    if runs:
+        words.append("The workflow was stopped." if runs == 1 else f"{runs} runs of workflows were stopped.")
+    return Said(" ".join(words), stopped)

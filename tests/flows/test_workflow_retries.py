@@ -55,9 +55,9 @@ async def test_a_step_that_is_tried_again_says_so_in_the_run_and_in_its_log(hous
     assert "The next one is in " in warning
     await house.pass_time(4 * UNIT_SECONDS)
     assert (await ended(house, run_id)).status is ExecutionStatus.DONE
-    view = await house.insights.run(run_id)
-    assert view is not None
-    assert "retry" not in nodes_view(view, ONE)["a"]
+    over = await house.insights.run(run_id)
+    assert over is not None
+    assert "retry" not in nodes_view(over, ONE)["a"]
 
 
 async def test_the_job_of_a_step_that_failed_the_run_is_not_tried_again_by_itself(house: House) -> None:
