@@ -16,9 +16,9 @@ VARIANT = Variant(
         Edit("arvis/agents/unread.py", old="    if not unread:\n", new="    if asked:\n"),
     ),
     caught_by=[a_reply_read_what_it_answers],
-    blows=6,
+    blows=5,
     aim=Aim.RANDOM,
     patience=60,
-    rate=2.0,
+    rate=3.0,
     working=4,
 )
