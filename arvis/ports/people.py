@@ -1,4 +1,4 @@
-"""The reading side of people: who has written, what they may do, and who asks to be let in."""
+"""People: who has written, what they may do, and who asks to be let in."""
 
 from __future__ import annotations
 
@@ -18,6 +18,29 @@ class Person:
     created_at: int
     updated_at: int
     paired_at: int | None
+
+
+class Principals(Protocol):
+    def find(self, platform: str, user_id: str) -> Principal | None: ...
+
+    def get(self, principal_id: str) -> Principal | None: ...
+
+    def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
+        """The principal of this platform id, made as a member if unknown; a given `role` is taken over
+        unless the principal is blocked."""
+        ...
+
+    def with_rights(self) -> list[Principal]:
+        """Those whose rows say owner or operator."""
+        ...
+
+    def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
+
+    def pair(self, principal_id: str, now: int) -> None:
+        """From now on somebody vouches for this person."""
+        ...
+
+    def unpair(self, principal_id: str, now: int) -> None: ...
 
 
 class PeopleInsights(Protocol):

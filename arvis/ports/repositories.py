@@ -19,8 +19,6 @@ from arvis.domain.messages import (
     DeliveryState,
     MessageStatus,
     PastMessage,
-    Principal,
-    PrincipalRole,
     StoredMessage,
 )
 from arvis.domain.runs import ModelCall, Rest
@@ -113,29 +111,6 @@ class Conversations(Protocol):
     def next_turn(self, conversation_id: str, now: int) -> int:
         """Count one more ended turn; its number."""
         ...
-
-
-class Principals(Protocol):
-    def find(self, platform: str, user_id: str) -> Principal | None: ...
-
-    def get(self, principal_id: str) -> Principal | None: ...
-
-    def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
-        """The principal of this platform id, made as a member if unknown; a given `role` is taken over
-        unless the principal is blocked."""
-        ...
-
-    def with_rights(self) -> list[Principal]:
-        """Those whose rows say owner or operator."""
-        ...
-
-    def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
-
-    def pair(self, principal_id: str, now: int) -> None:
-        """From now on somebody vouches for this person."""
-        ...
-
-    def unpair(self, principal_id: str, now: int) -> None: ...
 
 
 class Agents(Protocol):

@@ -19,6 +19,7 @@ from arvis.ports.job_store import Claimer, JobStore
 from arvis.ports.logins import ApiKeys, Logins, Users
 from arvis.ports.memory import Facts, States
 from arvis.ports.money import Clients, Spending
+from arvis.ports.people import Principals
 from arvis.ports.platforms import (
     Bots,
     Drafts,
@@ -39,7 +40,6 @@ from arvis.ports.repositories import (
     Deliveries,
     Executions,
     Messages,
-    Principals,
     Rests,
     RoleLeases,
     Settings,
