@@ -109,10 +109,15 @@ def _skill_text(turn: Standing, skills: Collection[Skill], estimator: Estimator)
 
 
 def _others(turn: Standing) -> list[Agent]:
-    """To whom a task can be handed, whoever asks: who is closed to some is not told of to any."""
+    """Return the agents to which a task can be handed: those that this person may use through any agent, and for everybody those
+    that can do no more than this one and are closed to nobody."""
     tools = HARMLESS_TOOLS.union(turn.agent.tools)
     others = [agent for agent in turn.agents if agent.active and not agent.is_conductor and agent.id != turn.agent.id]
-    return [agent for agent in others if agent.allow_users is None and tools.issuperset(agent.tools)]
+    return [
+        agent
+        for agent in others
+        if agent.id in turn.reachable or (agent.allow_users is None and tools.issuperset(agent.tools))
+    ]
 
 
 def written(message: StoredMessage, *, group: bool) -> str:

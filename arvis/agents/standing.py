@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from arvis.agents.reach import AUTHORS, standing_of, taint_of_authors
+from arvis.agents.reach import (
+    AUTHORS,
+    RUNS_THE_HOUSE,
+    acting,
+    asker_of,
+    may_reach,
+    standing_of,
+    taint_of_authors,
+)
 from arvis.agents.runs import RUN, history_of, is_run, messages_of
 from arvis.context import Overheard
 from arvis.domain.agent_rules import MOST_OBSERVED
@@ -55,7 +63,7 @@ class Asked:
 class Standing(Asked):
     """The same with all that a prompt needs: the conversation before it, what is remembered, who else is there, which
     accounts rest, how models count, and who pays. `taint` is what the turn came with, and what its tools added; `run`: no message of a chat
-    stands for it."""
+    stands for it. `reachable` are the ids of the agents that the person may use through any other one."""
 
     conversation: Conversation
     history: list[PastMessage]
@@ -70,6 +78,7 @@ class Standing(Asked):
     observed: list[Overheard]
     incidents: list[Incident]
     run: bool = False
+    reachable: frozenset[str] = frozenset()
 
     @property
     def asker(self) -> str | None:
@@ -156,6 +165,7 @@ def load_standing(tx: Transaction, execution: Execution, now: int) -> Standing:
         observed=read_along,
         incidents=[] if alone else tx.incidents.untold(conversation.id, INCIDENTS),
         run=is_run(execution),
+        reachable=_reachable(tx, execution, agent),
     )
 
 
@@ -163,6 +173,15 @@ def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_
     """What may be recalled. Words of somebody with fewer rights bring nothing to mind that is kept about this person."""
     authors = standing_of(execution).get(AUTHORS, ())
     return scopes_of(place, None if taint_of_authors(tx, principal_id, authors) else principal_id)
+
+
+def _reachable(tx: Transaction, execution: Execution, agent: Agent) -> frozenset[str]:
+    """Only people who run Arvis hand work to agents that can do more than the one they talk with."""
+    person = acting(tx, execution)
+    if person is None or person.role not in RUNS_THE_HOUSE:
+        return frozenset()
+    asker = asker_of(tx, execution, agent)
+    return frozenset(each.id for each in tx.agents.all() if may_reach(tx, each, asker))
 
 
 def _history(tx: Transaction, execution: Execution, talk: Conversation, *, alone: bool) -> list[PastMessage]:
