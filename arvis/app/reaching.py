@@ -47,7 +47,8 @@ class Reaching:
             if "web" in self._config.roles:
                 web = self._config.web
                 await stack.enter_async_context(answering_while_waiting(web.host, web.port))
-            self._say(f"Arvis waits for its database: {away.what} ({away.why})")
+            first, *_ = away.why.splitlines() or [""]  # the driver adds advice on lines of its own
+            self._say(f"Arvis waits for its database: {away.what} ({first})")
             while True:
                 if loop.time() >= next_line:
                     next_line = loop.time() + _REPEAT
