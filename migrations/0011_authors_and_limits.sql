@@ -33,6 +33,7 @@ CREATE TABLE allowances (
     told_at INTEGER,
     PRIMARY KEY (principal_id, kind)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX allowances_age ON allowances (since);
 
 -- The question (a wait) that a notice shows in a chat: a reply to that notice is about this question.
 ALTER TABLE messages ADD COLUMN wait_id TEXT;

@@ -32,6 +32,8 @@ COLD = {
     "applied_migrations": "once a start, a row for each migration",
     "add_migration": "once a migration",
     "all_agents": "a handful of rows",
+    "people_with_rights": "once a start",
+    "rows_that_begin_workflow": "when a workflow is checked; schedules and web hooks are few",
     "all_bots": "a handful of rows",
     "bot_statuses": "a handful of rows",
     "archived_agents": "a page of the dashboard; a handful of rows",

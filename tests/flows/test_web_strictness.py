@@ -26,7 +26,7 @@ async def test_an_unknown_field_is_named_with_those_that_are_known(site: Site) -
     answer = await site.call("POST", "/api/message", json={"contnet": "hello"})
     assert (answer.status, answer.code) == (422, "unknown_field")
     assert "`contnet`" in answer.json()["error"]["message"]
-    assert "content, id, userId" in answer.json()["error"]["fix"]
+    assert "content, id, replyTo, userId" in answer.json()["error"]["fix"]
     assert site.inbox.received == []
 
 

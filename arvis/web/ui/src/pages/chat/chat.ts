@@ -10,7 +10,7 @@ import type { Talk, UserEntry } from "./conversation";
 import * as conversation from "./conversation";
 import { Dictation } from "./dictation";
 import { deliveryOf, text } from "./frames";
-import { Outbox, type Outgoing, uploadsOf } from "./outbox";
+import { Outbox, type Outgoing, outgoing } from "./outbox";
 import { OLDER, Past, type Place } from "./past";
 import type { Upload } from "./uploads";
 import type { Fault, View } from "./view";
@@ -30,10 +30,7 @@ export class Chat {
     fault: null,
   };
   readonly dictation: Dictation;
-  #outbox = new Map<string, { frame: Outgoing; uploads: readonly Upload[] }>();
-  /** Ids of unsent messages that the browser has not stored. */
-  #volatile = new Set<string>();
-  readonly #stored: Outbox;
+  readonly #outbox: Outbox;
   #stale = false;
   #past: Past | null = null;
   #listeners = new Set<() => void>();
@@ -45,7 +42,7 @@ export class Chat {
     userId: string,
     readonly hooks: Hooks,
   ) {
-    this.#stored = new Outbox(userId, place);
+    this.#outbox = new Outbox(userId, place);
     this.#connection = new Connection({
       hello: () => this.#hello(),
       onFrame: (frame) => this.#received(frame),
@@ -57,7 +54,7 @@ export class Chat {
 
   /** Show the past and what was never sent, then connect: the past tells whether the socket has to replay it. */
   async open(): Promise<void> {
-    for (const { frame, at } of await this.#stored.unsent()) this.#write(frame, uploadsOf(frame), at);
+    for (const { frame, at } of await this.#outbox.restore()) this.#write(frame, at);
     if (!(await this.#remember())) this.#become({ ...this.view.talk, lastSeq: 0 });
     this.#connection.open();
   }
@@ -76,34 +73,19 @@ export class Chat {
   };
 
   send(words: string, uploads: readonly Upload[], voice = false): void {
-    const id = randomId();
-    const attachments = uploads.map(({ name, contentType, data, url: _, size: __ }) => ({
-      filename: name,
-      contentType,
-      data,
-      ...(voice && { voice }),
-    }));
-    const frame: Outgoing = { type: "message", id, content: words, ...(attachments.length > 0 && { attachments }) };
+    const frame = outgoing(words, uploads, voice);
     const at = Date.now();
-    this.#write(frame, uploads, at);
-    this.#volatile.add(id);
-    void this.#stored.put({ frame, at }).then(
-      () => {
-        this.#volatile.delete(id);
-        if (!this.#outbox.has(id)) void this.#stored.remove(id); // the server was faster
-      },
-      () => undefined, // the page asks before it is closed
-    );
+    this.#outbox.hold(frame, uploads, at);
+    this.#write(frame, at);
     this.#connection.send(frame);
   }
 
-  /** Show a message that is not acknowledged, and keep it for the next connection. */
-  #write(frame: Outgoing, uploads: readonly Upload[], at: number): void {
-    const { id, content: words, attachments = [] } = frame;
-    this.#outbox.set(id, { frame, uploads });
+  /** Show a message that is not acknowledged. */
+  #write({ id, content: text, attachments = [] }: Outgoing, at: number): void {
+    const uploads = this.#outbox.get(id)?.uploads ?? [];
     const files = uploads.map(({ name, size, contentType, url }) => ({ name, size, contentType, url }));
     const voice = attachments.some((attachment) => attachment.voice === true);
-    this.#become(conversation.written(this.view.talk, { id, text: words, files, at, voice }));
+    this.#become(conversation.written(this.view.talk, { id, text, files, at, voice }));
   }
 
   stop(): void {
@@ -130,7 +112,7 @@ export class Chat {
 
   /** Whether something unsent would be lost with the page. */
   get hasUnsent(): boolean {
-    return this.#volatile.size > 0 || this.dictation.hasUnsent;
+    return this.#outbox.atRisk || this.dictation.hasUnsent;
   }
 
   /** Whether this conversation is one of this place. */
@@ -170,9 +152,7 @@ export class Chat {
 
   /** Take a message out of the outbox, for whichever reason. */
   #settle(id: string): void {
-    this.#outbox.delete(id);
-    this.#volatile.delete(id);
-    void this.#stored.remove(id);
+    this.#outbox.settle(id);
     if (this.#stale && this.#outbox.size === 0) void this.#remember();
   }
 
@@ -213,11 +193,8 @@ export class Chat {
 
   /** The server hung up because a frame was too big: sent again, it would do so for ever. */
   #refuseLargest(): void {
-    const weight = ({ frame }: { frame: Outgoing }) =>
-      (frame.attachments ?? []).reduce((sum, { data }) => sum + data.length, frame.content.length);
-    const [largest] = [...this.#outbox.values()].sort((one, other) => weight(other) - weight(one));
-    if (largest)
-      this.#refuse(largest.frame.id, { message: "Too large for the server", fix: "Send fewer or smaller files." });
+    const largest = this.#outbox.largest();
+    if (largest) this.#refuse(largest.id, { message: "Too large for the server", fix: "Send fewer or smaller files." });
   }
 
   #refuse(id: string, { message, fix }: Fault): void {
@@ -301,7 +278,7 @@ export class Chat {
     const fault = { message: said.message ?? "", fix: said.fix ?? "" };
     const id = text(frame.id) ?? "";
     this.dictation.refused(frame);
-    if (this.#outbox.has(id)) this.#refuse(id, fault);
+    if (this.#outbox.get(id) !== undefined) this.#refuse(id, fault);
     else this.#show({ fault });
   }
 

@@ -3,6 +3,7 @@
  * crash; sent again with the same id, each arrives once.
  */
 
+import { randomId } from "../../api/client";
 import type { Frame } from "../../api/connection";
 import type { Place } from "./past";
 import type { Upload } from "./uploads";
@@ -15,26 +16,67 @@ const NAME = "arvis";
 const TABLE = "outbox";
 
 export class Outbox {
+  #held = new Map<string, { frame: Outgoing; uploads: readonly Upload[] }>();
+  /** Ids of messages that the browser has not stored. */
+  #volatile = new Set<string>();
+
   /** Of one person in one place. */
   constructor(
     readonly userId: string,
     readonly place: Place,
   ) {}
 
-  /** Store a message. Rejects where the browser stores nothing, as in some private windows. */
-  async put(unsent: Unsent): Promise<void> {
-    await run("readwrite", (table) => table.put({ ...unsent, key: this.#key(unsent.frame.id) }));
+  get size(): number {
+    return this.#held.size;
   }
 
-  async remove(id: string): Promise<void> {
-    await run("readwrite", (table) => table.delete(this.#key(id))).catch(() => undefined);
+  /** Whether something would be lost with the page. */
+  get atRisk(): boolean {
+    return this.#volatile.size > 0;
   }
 
-  /** What was stored here and never acknowledged, the oldest first. */
-  async unsent(): Promise<Unsent[]> {
+  get(id: string): { frame: Outgoing; uploads: readonly Upload[] } | undefined {
+    return this.#held.get(id);
+  }
+
+  /** Hold a message until it is settled. Some private windows store nothing: then it stays at risk. */
+  hold(frame: Outgoing, uploads: readonly Upload[], at: number): void {
+    const { id } = frame;
+    this.#held.set(id, { frame, uploads });
+    this.#volatile.add(id);
+    void run("readwrite", (table) => table.put({ frame, at, key: this.#key(id) })).then(
+      () => {
+        this.#volatile.delete(id);
+        if (!this.#held.has(id)) this.#drop(id); // the server was faster
+      },
+      () => undefined,
+    );
+  }
+
+  /** The server has taken the message, or refused it. */
+  settle(id: string): void {
+    this.#held.delete(id);
+    this.#volatile.delete(id);
+    this.#drop(id);
+  }
+
+  /** The message with the most data. */
+  largest(): Outgoing | undefined {
+    const weight = ({ content, attachments = [] }: Outgoing) =>
+      attachments.reduce((sum, { data }) => sum + data.length, content.length);
+    return [...this.#held.values()].map(({ frame }) => frame).sort((one, other) => weight(other) - weight(one))[0];
+  }
+
+  /** Hold again what an earlier page stored here and never settled; the oldest first. */
+  async restore(): Promise<Unsent[]> {
     const range = IDBKeyRange.bound(this.#key(""), this.#key("\uffff"));
-    const found = await run("readonly", (table) => table.getAll(range)).catch(() => []);
-    return (found as Unsent[]).sort((one, other) => one.at - other.at);
+    const found = (await run("readonly", (table) => table.getAll(range)).catch(() => [])) as Unsent[];
+    for (const { frame } of found) this.#held.set(frame.id, { frame, uploads: uploadsOf(frame) });
+    return found.sort((one, other) => one.at - other.at);
+  }
+
+  #drop(id: string): void {
+    void run("readwrite", (table) => table.delete(this.#key(id))).catch(() => undefined);
   }
 
   #key(id: string): string {
@@ -58,8 +100,19 @@ export async function clearOutboxes(): Promise<void> {
   await run("readwrite", (table) => table.clear()).catch(() => undefined);
 }
 
+/** The frame of a message that is written now. */
+export function outgoing(words: string, uploads: readonly Upload[], voice: boolean): Outgoing {
+  const attachments = uploads.map(({ name, contentType, data }) => ({
+    filename: name,
+    contentType,
+    data,
+    ...(voice && { voice }),
+  }));
+  return { type: "message", id: randomId(), content: words, ...(attachments.length > 0 && { attachments }) };
+}
+
 /** The files of a stored message as the composer holds them. */
-export function uploadsOf({ attachments }: Outgoing): Upload[] {
+function uploadsOf({ attachments }: Outgoing): Upload[] {
   return (attachments ?? []).map(({ filename, contentType, data }) => {
     const bytes = Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
     const shown = /^(image|audio)\//.test(contentType);
