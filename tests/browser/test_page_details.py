@@ -54,6 +54,7 @@ async def test_the_palette_does_not_say_nothing_above_what_it_found(dashboard: P
     await hire(daemon, "librarian", model="demo/demo")
     await ask(daemon, "demo: say xylophone lessons", "librarian")
     await dashboard.goto("/now")
+    await expect(dashboard.get_by_role("heading", name="Now", exact=True)).to_be_visible()
     await dashboard.keyboard.press("Control+k")
     await dashboard.get_by_placeholder("Search or run a command").fill("xylophone")
     await expect(dashboard.get_by_role("option").first).to_be_visible()

@@ -47,19 +47,19 @@ export async function call<R extends Route>(
   const headers: Record<string, string> = { "X-Arvis-Request": "1" };
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await reach(addressOf(route, request), {
-    method,
-    headers,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    signal: options.signal,
-  });
+  const sent = body === undefined ? undefined : JSON.stringify(body);
+  const response = await reached(() =>
+    fetch(addressOf(route, request), { method, headers, body: sent, signal: options.signal }),
+  );
   if (!response.ok) throw await refusal(response);
-  return (await response.json()) as Answer<R>;
+  // A daemon that dies in the middle of an answer cuts it off.
+  return reached(() => response.json() as Promise<Answer<R>>);
 }
 
-async function reach(address: string, init: RequestInit): Promise<Response> {
+/** Raises `ApiError` where the connection does not last as long as the work. */
+async function reached<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await fetch(address, init);
+    return await work();
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new ApiError(
