@@ -258,7 +258,10 @@ async def test_an_agent_that_fails_is_told_to_who_waits(home: House) -> None:
 
 async def test_where_the_first_agent_fails_people_hear_of_it(home: House) -> None:
     home.provider.script.append(ProviderError(ProviderErrorKind.REFUSED, "no"))
-    assert (await home.ask("Go")).reply == "Sorry, I could not answer this: the model declined to answer it."
+    assert (await home.ask("Go")).reply == (
+        "Sorry, I could not answer this: the model, or the content filter of its vendor, declined to answer it. "
+        "Please ask in another way."
+    )
 
 
 async def test_a_talk_without_end_ends(database: Database) -> None:

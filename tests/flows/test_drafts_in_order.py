@@ -45,6 +45,7 @@ class FindingConnector(ShowingConnector):
 
     async def find_draft(self, draft: Draft) -> str | None:
         if self.lost:
+            self.changed.set()
             raise self.lost.pop(0)
         return self._keys.get(draft.id)
 

@@ -208,13 +208,19 @@ async def test_long_work_shows_one_status_with_a_button(house: House, chat: Show
     assert len(chat.chat) == 1, "the status gave way"
 
 
-async def test_a_turn_that_is_stopped_leaves_its_notice_alone(house: House, chat: ShowingConnector) -> None:
+@pytest.mark.parametrize(
+    ("shown", "left"), [("A long story", f"A long story{notices.STOPPED_HERE}"), ("", notices.STOPPED)]
+)
+async def test_a_turn_that_is_stopped_leaves_its_notice_alone(
+    house: House, chat: ShowingConnector, shown: str, left: str
+) -> None:
+    house.pace = replace(house.pace, status=0.0)
     async with watched(house):
-        await write(house, "A long story")
+        await write(house, shown)
         await chat.until(lambda: bool(chat.faces))
         await house.inbox.stop(ROOM, "ann")
         await house.until_sent(1)
-    assert list(chat.chat.values()) == [notices.STOPPED]
+    assert list(chat.chat.values()) == [left]
 
 
 async def test_no_change_overtakes_the_answer(house: House, chat: ShowingConnector) -> None:

@@ -134,7 +134,15 @@ def test_a_loop_stops_when_its_text_says_so(text: str, stops: bool) -> None:
 
 @pytest.mark.parametrize(
     ("said", "yes"),
-    [("True.", True), ("yes, it is", True), ("**yes**", True), ("no", False), ("It is true", False), ("", False)],
+    [
+        ("True.", True),
+        ("yes, it is", True),
+        ("**yes**", True),
+        ("no", False),
+        ("False: it is not true", False),
+        ("It is true", None),
+        ("", None),
+    ],
 )
-def test_only_true_and_yes_pass(said: str, yes: bool) -> None:
+def test_only_true_and_yes_pass(said: str, yes: bool | None) -> None:
     assert says_yes(said) is yes

@@ -263,7 +263,7 @@ async def test_a_call_that_was_cut_off_keeps_what_was_written() -> None:
     half = piece(0, {"type": "input_json_delta", "partial_json": '{"of": [1'})
     async with open_scene() as scene:
         result, _ = await scene.stream(events(start(), begun, half, end("max_tokens"), STOP), tools=(SUM,))
-    assert result.calls == (ToolCall("toolu_01", "sum", None, '{"of": [1'),)
+    assert result.calls == (ToolCall("toolu_01", "sum", None, '{"of": [1', partial=True),)
 
 
 @pytest.mark.parametrize(

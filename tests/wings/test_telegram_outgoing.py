@@ -69,11 +69,13 @@ async def test_a_picture_that_is_none_goes_as_a_document(stage: TelegramStage) -
 
 
 async def test_a_file_above_the_limit_is_not_sent(stage: TelegramStage) -> None:
-    part = one_part(stage, file=stored("application/pdf"), data=bytes(50 * 1024 * 1024 + 1))
-    error = await failure(await stage.connector(), part)
-    assert error.permanent
-    assert "a.bin" in str(error)
-    assert not stage.server.sends
+    part = one_part(stage, "look", file=stored("application/pdf"), data=bytes(50 * 1024 * 1024 + 1))
+    await (await stage.connector()).send(part)
+    assert [sent.method for sent in stage.server.sends] == ["sendmessage"]
+    [shown] = stage.shown(stage.address(direct=True))
+    assert not shown.files
+    assert shown.text.startswith("look")
+    assert "The file a.bin could not be sent: Telegram takes files of at most 50 MB" in shown.text
 
 
 async def test_nothing_is_never_sent(stage: TelegramStage) -> None:
