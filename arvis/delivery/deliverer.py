@@ -15,7 +15,7 @@ from arvis.delivery.finding import found as found_draft
 from arvis.delivery.lateness import Lateness, Timing, marked
 from arvis.delivery.rests import Rests
 from arvis.delivery.shipment import Interrupted, Shipment
-from arvis.domain.events import DeliverySettled
+from arvis.domain.events import DeliveryPostponed, DeliverySettled
 from arvis.domain.jobs import Failed, GiveUp, Job, NotBefore, Retry, Settled, Snooze, TryAgain, Verdict
 from arvis.domain.messages import Address, Delivery, DeliveryState
 from arvis.domain.platforms import Part, PartState, Piece, Place
@@ -97,9 +97,13 @@ class Deliverer:
             failures.record(tx, job, outcome, now)
 
     async def announce(self, job: Job, outcome: Retry | Snooze | Failed) -> None:
-        if isinstance(outcome, Failed) and job.delivery is not None:
+        if job.delivery is None:
+            return
+        if isinstance(outcome, Failed):
             given_up = await self._store.read(_delivery, job.delivery.id)
             self._tell(given_up or job.delivery)
+        else:
+            self._bus.publish(DeliveryPostponed(job.delivery.address))
 
     # -- ways to send --------------------------------------------------------------------------------------
 

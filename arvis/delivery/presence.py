@@ -18,7 +18,7 @@ from arvis.delivery.finding import found
 from arvis.delivery.rests import Rests
 from arvis.delivery.showing import Pace, Showing
 from arvis.domain.errors import StoreError
-from arvis.domain.events import DeliverySettled, Delta, StatusChanged, TypingRequested
+from arvis.domain.events import DeliveryPostponed, DeliverySettled, Delta, StatusChanged, TypingRequested
 from arvis.domain.messages import FINAL_STATUSES, Address, DeliveryState, MessageStatus
 from arvis.domain.platforms import Draft
 from arvis.ports.bus import Bus
@@ -44,7 +44,7 @@ MOST_REMEMBERED = 1000
 SETTLING_SECONDS = 1.0
 #: Seconds that an answer waits for a change that is on its way.
 LONGEST_CHANGE = 10.0
-#: Seconds for which nothing is typed in a place where an answer is being sent, unless it is known to be out before.
+#: Seconds for which nothing is typed in a place where an answer is being sent, unless it is known before to be out or put off.
 LONGEST_QUIET = 60.0
 
 _OVER = FINAL_STATUSES | {MessageStatus.WAITING}
@@ -118,6 +118,7 @@ class Presence:
             self._bus.subscribe(Delta, self._delta),
             self._bus.subscribe(StatusChanged, self._status_changed),
             self._bus.subscribe(DeliverySettled, self._delivery_settled),
+            self._bus.subscribe(DeliveryPostponed, self._delivery_postponed),
         ]
         try:
             yield
@@ -156,6 +157,12 @@ class Presence:
             self._type(event.address)
         if event.execution_id is not None and event.state is not DeliveryState.SENT:
             self._keep(self._take_away(event.execution_id))
+
+    def _delivery_postponed(self, event: DeliveryPostponed) -> None:
+        """Nothing is being sent there any more: a turn at work shows typing again."""
+        self._quiet.pop(event.address, None)
+        if self._at_work.get(event.address):
+            self._type(event.address)
 
     def _begin(self, address: Address, message_id: str) -> None:
         turns = self._at_work.setdefault(address, set())

@@ -104,6 +104,13 @@ class DeliverySettled:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliveryPostponed:
+    """An attempt to send a delivery ended without success; a later one follows. Only the process that sends needs this."""
+
+    address: Address
+
+
+@dataclass(frozen=True, slots=True)
 class BotsChanged:
     """Bots were added, changed or removed in the product."""
 
@@ -160,6 +167,7 @@ Event = (
     | SessionEnded
     | AccountsChanged
     | DeliverySettled
+    | DeliveryPostponed
     | BotsChanged
     | SettingsChanged
     | SchedulesChanged
