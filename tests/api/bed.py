@@ -13,6 +13,7 @@ from typing import Any
 import requests
 
 from tests.acceptance.daemon import Daemon, running_daemon
+from tests.api.relay import relayed
 
 ROLES = ("owner", "operator", "viewer", "chat")
 NOBODY = "nobody"
@@ -21,11 +22,10 @@ _SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    daemon: Daemon
+    """`url` is that of a relay (`tests/api/relay.py`), which every call goes through."""
 
-    @property
-    def url(self) -> str:
-        return self.daemon.url
+    daemon: Daemon
+    url: str
 
     def headers(self, role: str) -> dict[str, str]:
         return {} if role == NOBODY else {"Authorization": f"Bearer {_key(role)}"}
@@ -47,8 +47,8 @@ def made_bed(folder: Path) -> Iterator[Bed]:
         "ARVIS__WEB__API_KEYS": json.dumps(keys),
         **{f"ARVIS_TRIED_{role.upper()}": _key(role) for role in ROLES},
     }
-    with running_daemon(folder, settings=settings) as daemon:
-        bed = Bed(daemon)
+    with running_daemon(folder, settings=settings) as daemon, relayed(int(daemon.url.rpartition(":")[2])) as url:
+        bed = Bed(daemon, url)
         _furnish(bed)
         yield bed
 

@@ -73,16 +73,18 @@ KEYS = (
 
 
 class MovableClock:
-    """The real clock, put forward by `shift_ms`."""
+    """The real clock, put forward by `shift_ms`; `monotonic_ms` puts forward only the clock that limits are counted by, so that no
+    login, key or code expires meanwhile."""
 
     def __init__(self) -> None:
         self.shift_ms = 0
+        self.monotonic_ms = 0
 
     def now(self) -> int:
         return int(time.time() * 1000) + self.shift_ms
 
     def monotonic(self) -> float:
-        return time.monotonic() + self.shift_ms / 1000
+        return time.monotonic() + (self.shift_ms + self.monotonic_ms) / 1000
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
