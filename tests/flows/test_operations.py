@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from arvis.agents.answers import checked_answer
+from arvis.agents.standing import BY_DAEMON
 from arvis.domain.errors import Conflict, Forbidden, NotFound, ProviderError, ProviderErrorKind, Unprocessable
 from arvis.domain.executions import Wait, WaitKind
 from arvis.domain.jobs import Job, JobStatus, NewJob
@@ -30,7 +31,7 @@ def asks(kind: WaitKind, *choices: str) -> Graph:
     async def ask(context: NodeContext) -> Decision:
         if context.answer is None:
             return Pause(kind, "May I?", choices=choices)
-        return End(said(f"{context.answer.value['decision']} by {context.answer.by}").to_json())
+        return End(said(f"{context.answer.value['decision']} by {context.answer.by}").to_json(), **BY_DAEMON)
 
     return Graph(name=kind.value, start="ask", nodes={"ask": ask}, edges={})
 

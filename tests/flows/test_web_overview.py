@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from arvis.agents.standing import READ
 from arvis.agents.turns import Ending, begin_turn, end_turn
 from arvis.bus import EventBus
 from arvis.config.schema import ConnectorEntry
@@ -55,7 +56,8 @@ def _answer(tx: Transaction, message: StoredMessage, now: int, status: MessageSt
     execution = tx.executions.get(message.execution_id or "")
     assert execution is not None
     role = Role.ASSISTANT if status is MessageStatus.ANSWERED else Role.NOTICE
-    assert end_turn(tx, execution, Ending(status, role, "There."), now)
+    ended = replace(execution, state={**execution.state, READ: [message.id]})
+    assert end_turn(tx, ended, Ending(status, role, "There."), now)
 
 
 async def test_a_quiet_house(site: Site) -> None:
