@@ -16,6 +16,7 @@ from arvis.domain.events import Changed, NoticesMissed, RunAdvanced
 from arvis.domain.executions import ExecutionStatus
 from arvis.ports.store import Transaction
 from arvis.web.patience import Patience
+from tests.flows.test_web_workflow_runs import asks
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, Site, running_site
 
 DOCUMENT = {
@@ -168,9 +169,10 @@ async def test_the_state_is_told_when_it_changes_and_then_alone(told: tuple[Site
             "status": "pending", "waitingForInput": False, "currentNodeId": None,
         }  # fmt: skip
         site.bus.publish(Changed("workflows", run_id))
-        await site.store.write(lambda tx: tx.executions.set_status(run_id, ExecutionStatus.PAUSED, None, 3))
+        await site.store.write(asks, run_id, "a", "w1")
         site.bus.publish(Changed("workflows", run_id))
-        assert (await anext(heard))[1]["status"] == "paused"
+        kind, state, _ = await anext(heard)
+        assert (kind, state) == ("state", {"status": "paused", "waitingForInput": True, "currentNodeId": "a"})
 
 
 async def test_news_of_other_processes_that_were_missed_are_looked_up(told: tuple[Site, str]) -> None:
