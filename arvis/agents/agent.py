@@ -187,6 +187,7 @@ class _Nodes:
             raise
         result = RunResult.from_json(answer)
         self._remark(context, result)
+        called = bool(result.calls)
         result = self._manner.read(result if request.tools else replace(result, calls=()))
         read = answer.get("read", read_in(request.turns))
         asks = bool(result.calls)
@@ -196,7 +197,7 @@ class _Nodes:
             return taken
         result = marked(result)
         if not result.content.strip():
-            result = replace(result, content=_without_words(asked["agent"]["name"], asked_for_tools=asks))
+            result = replace(result, content=_without_words(asked["agent"]["name"], asked_for_tools=asks or called))
         files = await self._spoken.of(context, result.content) if asked.get("voice") else ()
         files = (*files, *await self._extending.heard(context, asked.get("plugins"), result.content))
         return Completion(context, asked["agent"]["explicit"], self._loops, read).decide(result, files)
