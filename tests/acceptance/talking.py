@@ -57,11 +57,12 @@ async def question_of(place: Place, reply: str, room: str, asked: str = "Go on."
     """The answer for which the model wrote `reply`, and the question that it leads to, once it is shown in the room."""
     async with place.socket(room) as socket:
         seen = await heard(place, reply, room, asked)
-        shown = [(await socket.until("message"))["content"] for _ in range(2)]
+        answer, shown = [await socket.until("message") for _ in range(2)]
     (question,) = await listed(place, "/api/waits")
-    assert shown[0] == seen
-    assert shown[1].startswith(question["prompt"])
-    assert question["id"] in shown[1]
+    assert answer["content"] == seen
+    assert shown["content"].startswith(question["prompt"])
+    assert shown["buttons"]
+    assert all(question["id"] in button["id"] for button in shown["buttons"])
     return seen, question
 
 

@@ -72,7 +72,7 @@ async def test_a_schedule_that_was_made_goes_and_comes_back(store: Store) -> Non
     first = await made(store)
     assert await undone(store, first) is None
     assert await undone(store, first, now=NOW + 5) == replace(
-        first, principal_id="bob", next_run=NOW + 5 + HOUR, updated_at=NOW + 5
+        first, principal_id="bob", author_id="ann", next_run=NOW + 5 + HOUR, updated_at=NOW + 5
     )
     assert await undone(store, first) is None
     versions = await kept(store, Versioned.SCHEDULE, first.id)
@@ -86,9 +86,9 @@ async def test_a_change_is_undone_and_done_again(store: Store) -> None:
     changes = {"schedule": "every 2 h", "prompt": "Less.", "script": None, "missed": Missed.ALL}
     second = await store.write(change_schedule, first.id, changes, RULES, NOW + 1, by="ann")
     back = await undone(store, first, now=NOW + 7)
-    assert back == replace(first, principal_id="bob", next_run=NOW + 7 + HOUR, updated_at=NOW + 7)
+    assert back == replace(first, principal_id="bob", author_id="ann", next_run=NOW + 7 + HOUR, updated_at=NOW + 7)
     again = await undone(store, first, now=NOW + 9, by="ann")
-    assert again == replace(second, next_run=NOW + 9 + 2 * HOUR, updated_at=NOW + 9)
+    assert again == replace(second, author_id="ann", next_run=NOW + 9 + 2 * HOUR, updated_at=NOW + 9)
 
 
 async def test_when_it_ran_last_is_no_part_of_a_version(store: Store) -> None:
@@ -96,14 +96,14 @@ async def test_when_it_ran_last_is_no_part_of_a_version(store: Store) -> None:
     second = await store.write(change_schedule, first.id, {"prompt": "Less."}, RULES, NOW, by="ann")
     ran = replace(second, last_run=NOW + HOUR, next_run=NOW + 2 * HOUR)
     await store.write(lambda tx: tx.schedules.update(ran, NOW))
-    assert await undone(store, first, by="ann") == replace(ran, prompt=first.prompt)
+    assert await undone(store, first, by="ann") == replace(ran, prompt=first.prompt, author_id="ann")
 
 
 async def test_one_that_was_removed_comes_back_under_its_id(store: Store) -> None:
     first = await made(store)
     await store.write(remove_schedule, first.id, NOW, by="ann")
     # Only a new interval comes at once.
-    assert await undone(store, first, by="ann") == replace(first, next_run=NOW + HOUR)
+    assert await undone(store, first, by="ann") == replace(first, author_id="ann", next_run=NOW + HOUR)
     assert await undone(store, first) is None
 
 
@@ -113,7 +113,7 @@ async def test_the_first_change_keeps_how_it_was_before(store: Store) -> None:
     with pytest.raises(Conflict, match="Nothing was changed"):
         await undone(store, old)
     await store.write(change_schedule, old.id, {"prompt": "Less."}, RULES, NOW, by=old.principal_id)
-    assert await undone(store, old, by=old.principal_id) == old
+    assert await undone(store, old, by=old.principal_id) == replace(old, author_id=old.author)
 
 
 async def test_what_changed_nothing_is_no_version(store: Store) -> None:

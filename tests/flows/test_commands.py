@@ -90,7 +90,8 @@ async def test_why_there_was_none(house: House) -> None:
     received = await house.say("Hello")
     await house.until_status(received.message_id, MessageStatus.FAILED)
     said = await reply_to(house, "/why")
-    assert "not answered (failed): the model declined to answer (refused)." in said
+    reason = "the model, or the content filter of its vendor, declined to answer (refused)."
+    assert f"not answered (failed): {reason}" in said
     assert "secret reason" not in said
 
 

@@ -157,7 +157,7 @@ async def test_the_role_decides(daemon: Daemon) -> None:
         assert [agent["slug"] for agent in agents] == ["helper", "second"]
         for hidden in ("risky", "closed"):
             refused = await client.call_tool("send_message", {"text": "x", "agent": hidden})
-            assert "was not accepted (not_" in text_of(refused)
+            assert "There is no such agent, or none that you may ask." in text_of(refused)
     async with client_of(daemon, OTHER_CHAT) as client:
         agents = data_of(await client.call_tool("list_agents", {}))["agents"]
         assert [agent["slug"] for agent in agents] == ["helper"]

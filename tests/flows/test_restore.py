@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from arvis.agents.standing import BY_DAEMON
 from arvis.domain.executions import WaitKind
 from arvis.domain.jobs import Job, JobStatus
 from arvis.domain.messages import Address, DeliveryState, MessageStatus, PrincipalRole
@@ -52,20 +53,20 @@ class World:
     async def _ask(self, context: NodeContext) -> Decision:
         if context.answer is None:
             return Pause(WaitKind.APPROVAL, "May I?")
-        return End(said(str(context.answer.value["decision"])).to_json())
+        return End(said(str(context.answer.value["decision"])).to_json(), **BY_DAEMON)
 
     def _timer(self, seconds: int) -> Node:
         async def wait(context: NodeContext) -> Decision:
             if context.answer is None:
                 return Pause(WaitKind.TIMER, "", until=self.now + seconds * 1000)
-            return End(said("time is up").to_json())
+            return End(said("time is up").to_json(), **BY_DAEMON)
 
         return wait
 
     async def _call(self, context: NodeContext) -> Decision:
         if context.answer is None:
             return Call("child", {})
-        return End(said(f"it said {context.answer.value['result']}").to_json())
+        return End(said(f"it said {context.answer.value['result']}").to_json(), **BY_DAEMON)
 
     async def _child(self, _: NodeContext) -> Decision:
         self.begun.set()

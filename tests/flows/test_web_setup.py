@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arvis.agents.standing import BY_DAEMON
 from arvis.agents.turns import Ending, begin_turn, end_turn
 from arvis.domain.agents import Agent
 from arvis.domain.errors import ProviderError, ProviderErrorKind
@@ -176,6 +178,7 @@ async def test_who_said_hello_once_has_said_it_however_busy_other_places_are(sit
             told = begin_turn(tx, incoming, agent=agent, route="x", principal=ann, attachments=(), now=now + number)
             execution = tx.executions.get(told.execution_id or "")
             assert execution is not None
+            execution = replace(execution, state={**execution.state, **BY_DAEMON})
             assert end_turn(tx, execution, Ending(MessageStatus.ANSWERED, Role.ASSISTANT, "There."), now + number)
 
     await site.store.write(talk)
