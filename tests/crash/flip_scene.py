@@ -29,7 +29,9 @@ class Scene:
         self.rng = Random(seed)
         self.data = folder / "data"
         self.whole = folder / "whole"
-        self._daemon = Daemon(folder, settings={"PYTHONPATH": str(code)})
+        self._daemon = Daemon(
+            folder, settings={"PYTHONPATH": str(code), "ARVIS__LIMITS__MESSAGES_PER_MINUTE": "1000000"}
+        )
         self._log_read = 0
 
     def live(self) -> None:

@@ -30,10 +30,6 @@ RULES: Rules = {
 
 #: Telegram may be told to send nothing twice: then the operator is told what may be missing.
 AT_MOST_ONCE: Rules = {
-    "a turn stores one reply": """
-        SELECT execution_id, count(*) FROM messages
-        WHERE role <> 'user' AND superseded = 0 AND execution_id IS NOT NULL
-        GROUP BY execution_id HAVING count(*) > 1""",
     "a delivery is sent": """
         SELECT id, platform, channel, state, error FROM deliveries
         WHERE state <> 'sent' AND NOT (platform = 'telegram' AND state = 'unknown')""",

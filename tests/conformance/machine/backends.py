@@ -7,7 +7,7 @@ On PostgreSQL two transactions can also be run against each other (`race.py`).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -59,25 +59,28 @@ class Outcome:
 class RecordedJobs:
     """A `JobStore` that remembers what was asked of it."""
 
-    def __init__(self, jobs: JobStore) -> None:
+    def __init__(self, jobs: JobStore, progress: Callable[[], Mapping[str, int]]) -> None:
         self._jobs = jobs
+        self._progress = progress
         self.calls: list[Call] = []
 
     def __getattr__(self, name: str) -> Any:
         return partial(self._call, name, getattr(self._jobs, name))
 
-    def _call(self, name: str, method: Callable[..., Any], *args: Any) -> Any:
-        result = method(*args)
-        self.calls.append(Call(name, args, result))
+    def _call(self, name: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        if name == "rescue":
+            options["progress"] = self._progress()
+        result = method(*args, **{key: value for key, value in options.items() if key != "progress"})
+        self.calls.append(Call(name, args, result, options))
         return result
 
 
 class RecordedTransaction:
     """A transaction whose calls of the job store are remembered."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, progress: Callable[[], Mapping[str, int]]) -> None:
         self._transaction = SqlTransaction(session)
-        self.recorded = RecordedJobs(self._transaction.jobs)
+        self.recorded = RecordedJobs(self._transaction.jobs, progress)
         self.jobs = cast(JobStore, self.recorded)
 
     def __getattr__(self, name: str) -> Any:
@@ -98,7 +101,7 @@ class Attempt:
         """As the stores do it. What the database itself says (a deadlock) is raised."""
         notices: Notices = self.session.notices
         notices.clear()
-        transaction = RecordedTransaction(self.session)
+        transaction = RecordedTransaction(self.session, self._progress)
         outcome = Outcome()
         try:
             outcome.result = run_script(script, cast(Transaction, transaction))
@@ -114,6 +117,16 @@ class Attempt:
         else:
             self.roll_back()
         return outcome
+
+    def _progress(self) -> Mapping[str, int]:
+        """How far each execution got, as this transaction sees it: its steps and its finished effects."""
+        session: Any = self.session
+        connection = session.connection if isinstance(session, PostgresSession) else session._connection
+        rows = connection.execute(
+            "SELECT e.id, e.steps + (SELECT count(*) FROM effects f WHERE f.execution_id = e.id AND f.state = 'finished')"
+            " AS progress FROM executions e"
+        ).fetchall()
+        return {row["id"]: row["progress"] for row in rows}
 
     def _commit(self) -> None:
         if self.fate is Fate.REFUSED:

@@ -3,7 +3,7 @@ seen here, too, and must have had the same result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,7 @@ class Call:
     name: str
     args: tuple[Any, ...]
     result: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -54,6 +55,7 @@ class ModelJob:
     claimable: bool = False
     attempts: int = 0
     crashes: int = 0
+    progress: int = 0
     claim: int = 0
     owner: str | None = None
     node: str | None = None
@@ -90,7 +92,7 @@ class JobModel:
             self._see_some_claims(*call.args, result=call.result)
         elif alone or call.name not in {"next_due", "live_of_execution", "head_of_lane"}:
             seen: Callable[..., None] = getattr(self, f"_see_{call.name}")
-            seen(*call.args, result=call.result)
+            seen(*call.args, **call.options, result=call.result)
 
     # -- what can be asked ---------------------------------------------------------------------------------
 
@@ -193,15 +195,27 @@ class JobModel:
             case HandedBack():
                 self._rest(job, now, now)
 
-    def _see_rescue(self, node: str, boot: str, now: int, *, result: list[Job]) -> None:
+    def _see_rescue(
+        self,
+        node: str,
+        boot: str,
+        now: int,
+        *,
+        result: list[Job],
+        progress: Mapping[str, int],
+        judge: bool = True,
+    ) -> None:
         running = [job for job in self.jobs.values() if job.status == "running"]
         for job in running:
             job.lease_until = min(job.lease_until, now + LONGEST_LEASE_MS)
-        lost = [job for job in running if job.lease_until < now or (job.node == node and job.owner != boot)]
+        expired = [job for job in running if judge and job.lease_until < now]
+        lost = [job for job in running if job in expired or (job.node == node and job.owner != boot)]
         assert {job.id for job in result} == {job.id for job in lost}, "rescued"
         for job in lost:
-            delay = CRASH_DELAYS[job.crashes] if job.crashes < len(CRASH_DELAYS) else 0
-            job.crashes += 1
+            now_at = progress.get(job.new.execution_id or "", 0)
+            got_further, job.progress = job.progress < now_at, now_at
+            delay = 0 if got_further or job.crashes >= len(CRASH_DELAYS) else CRASH_DELAYS[job.crashes]
+            job.crashes = 0 if got_further else job.crashes + 1
             self._rest(job, now + 1000 * delay, now)
 
     def _see_hold_suspects(self, now: int, *, result: None) -> None:

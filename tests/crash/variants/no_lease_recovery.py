@@ -11,8 +11,9 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/store/jobs.py",
-            old="    def rescue(self, node: str, boot: str, now: int) -> list[Job]:\n",
-            new="    def rescue(self, node: str, boot: str, now: int) -> list[Job]:\n        return []\n",
+            old="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n",
+            new="    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:\n"
+            "        return []\n",
         ),
     ),
     caught_by=[every_accepted_message_is_answered, interrupted_work_is_claimed_again_soon],

@@ -11,15 +11,14 @@ VARIANT = Variant(
     edits=(
         Edit(
             "arvis/store/scripts.py",
-            old="        commit()\n        committed = True\n    finally:\n",
-            new="        if early := [job for job in claimed if job.delivery is not None]:\n"
-            "            claimer.deliver(reserved, ended, early)\n"
+            old="        claim.take(jobs)\n        commit()\n",
+            new="        claim.take(jobs)\n"
+            "        if early := [job for job in claim.jobs if job.delivery is not None]:\n"
+            "            claimer.deliver(claim._reserved, claim._ended, early)\n"
             "            __import__('time').sleep(0.05)\n"
-            "            ended, reserved = (), claimer.reserve(())\n"
-            "            claimed = [job for job in claimed if job.delivery is None]\n"
-            "        commit()\n"
-            "        committed = True\n"
-            "    finally:\n",
+            "            claim._ended, claim._reserved = (), claimer.reserve(())\n"
+            "            claim.jobs = [job for job in claim.jobs if job.delivery is None]\n"
+            "        commit()\n",
         ),
     ),
     caught_by=[a_screen_shows_everything_once],
