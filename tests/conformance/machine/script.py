@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arvis.agents.standing import READ
 from arvis.domain.errors import ProviderError, ProviderErrorKind
 from arvis.domain.executions import WaitKind
+from arvis.domain.messages import StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call, Decision, End, Goto, Graph, Next, Pause
@@ -104,13 +106,14 @@ class _Nodes:
     async def _end(self, context: NodeContext) -> Decision:
         if "words" in context.state:
             return End("child")
-        contents = await self._contents(context)
+        messages = await self._messages(context)
         await context.once("model", self._errand("model"))
-        return End(RunResult(" | ".join(contents), "m", "p", "a").to_json())
+        contents = " | ".join(message.content for message in messages)
+        return End(RunResult(contents, "m", "p", "a").to_json(), **{READ: [message.id for message in messages]})
 
-    async def _contents(self, context: NodeContext) -> list[str]:
-        def read(tx: Transaction) -> list[str]:
-            return [message.content for message in tx.messages.of_turn(context.execution.id)]
+    async def _messages(self, context: NodeContext) -> list[StoredMessage]:
+        def read(tx: Transaction) -> list[StoredMessage]:
+            return list(tx.messages.of_turn(context.execution.id))
 
         return await self._process.store.read(read)
 
