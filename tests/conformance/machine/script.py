@@ -58,7 +58,7 @@ class _Nodes:
     async def begin(self, context: NodeContext) -> Decision:
         words = context.state.get("words")
         if words is None:
-            words = (await self._contents(context))[0].split()[1:]
+            words = (await self._messages(context))[0].content.split()[1:]
         return Next(words)
 
     async def act(self, context: NodeContext) -> Decision:
