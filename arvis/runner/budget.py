@@ -235,14 +235,15 @@ def settle(
     *,
     reserved: bool = True,
 ) -> int:
-    """Keep the receipts, book what they cost, count the turn of a stranger, and release what was set aside. A receipt is
-    booked once, however often this is run. `reserved`: whether something was set aside. Returns what was booked."""
+    """Keep the receipts, book what they cost, count the turn, and release what was set aside. A receipt is booked once and
+    a turn is counted once, however often this is run. `reserved`: whether something was set aside. Return what was
+    booked."""
     new = [call for call in calls if _keep(tx, spender, call)]
     if reserved:
         tx.spending.release(spender.execution_id, spender.visit)
     cost = sum(call.cost_micros for call in new)
     pots = spender.pots(limits.zone, now)
-    asked = spender.stranger and bool(calls) and not tx.spending.get(pots[Budget.TURN]).turns
+    asked = bool(calls) and not tx.spending.get(pots[Budget.TURN]).turns
     if cost or asked:
         held = tx.spending.hold(sorted(pots.values()))
         turns = 0 if held[pots[Budget.TURN]].turns else 1

@@ -155,11 +155,16 @@ async def test_a_limit_of_nothing_refuses_what_costs_something(store: Store) -> 
     assert await made.reserve(spender(), 0) == Reserved(0)
 
 
-async def test_a_call_without_a_price_writes_nothing(store: Store) -> None:
+async def test_a_turn_without_a_price_is_counted_once_whoever_asked(store: Store) -> None:
     made, who = desk(store, daily=1), spender()
     assert await made.reserve(who, 0) == Reserved(0)
-    await made.settle(who, 0)
-    assert await made.spent(who, Budget.DAY) == Spent()
+    assert await made.spent(who, Budget.DAY) == Spent(), "nothing is set aside for it"
+    for visit in ("1", "1", "2"):
+        await made.settle(spender(visit=visit), 0)
+        for budget in (Budget.DAY, Budget.AGENT, Budget.PRINCIPAL, Budget.TURN):
+            assert await made.spent(who, budget) == Spent(0, 0, 1)
+    await made.settle(spender("turn-2"), 0)
+    assert await made.spent(who, Budget.DAY) == Spent(0, 0, 2)
 
 
 # -- strangers ---------------------------------------------------------------------------------------------

@@ -94,6 +94,14 @@ async def test_usage_of_a_person_and_of_the_house(crowd: House) -> None:
     assert len(await reply_to(crowd, "/usage", user="owner", channel="room", is_direct=False)) == 2
 
 
+async def test_usage_counts_the_questions_of_an_owner_that_cost_nothing(either_house: House) -> None:
+    for text in ("One", "Two"):
+        await either_house.ask(text, user="owner")
+    person, _, house, _ = await reply_to(either_house, "/usage", user="owner")
+    assert person == "You today: 2 questions, 20 tokens in, 10 out, $0.00."
+    assert house == "The house today: 2 questions, $0.00."
+
+
 async def test_why_a_direct_message_was_dropped(either_house: House) -> None:
     house = either_house
     dropped = await house.say("is anybody there?", assigned_agent=None)
