@@ -89,7 +89,12 @@ def most_connections() -> int:
 
 def _make_room(newest: RequestProtocol) -> None:
     """Give up the oldest connection without a request where there are too many, so that the newest is always heard."""
-    waiting = [each for each in newest.connections if isinstance(each, RequestProtocol) and each.half_sent]
+    waiting = [
+        each
+        for each in newest.connections
+        # One that was given up stays in the set until the event loop's next pass; many connections can come in one pass.
+        if isinstance(each, RequestProtocol) and each.half_sent and not each.transport.is_closing()
+    ]
     if len(waiting) > most_connections():
         min(waiting, key=lambda each: each.born).transport.abort()
 

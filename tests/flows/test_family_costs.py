@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from arvis.store.opening import Database
-from tests.flows.house import HELPER, agent_with, open_house
+from tests.flows.house import HELPER, House, agent_with, open_house
+from tests.flows.planning_kit import PlanningModel, ask, planning_house
 from tests.flows.scripted import said
 from tests.flows.test_runs import parent_graph
+from tests.flows.workflow_kit import asks, chain, draw, node
 
 
 async def test_a_timeline_counts_the_calls_of_a_child(database: Database) -> None:
@@ -27,3 +29,23 @@ async def test_a_timeline_counts_the_calls_of_a_task_that_the_turn_gave(database
         calls = [step for step in timeline.steps if step.step == "model_call"]
         assert [step.data.get("agent") for step in calls] == [None, "worker"]
         assert (timeline.input_tokens, timeline.output_tokens) == (20, 10)
+
+
+async def test_a_timeline_counts_every_part_of_a_plan(database: Database) -> None:
+    model = PlanningModel()
+    async with planning_house(database, model) as house:
+        timeline = await house.timeline((await ask(house)).message.id)
+        calls = [step for step in timeline.steps if step.step == "model_call"]
+        assert model.parts == ["plan_retrieval", "planner", "reasoning", "action", "skill_critic", "output"]
+        assert len(calls) == len(model.asked)
+        assert (timeline.input_tokens, timeline.output_tokens) == (10 * len(calls), 5 * len(calls))
+
+
+async def test_a_timeline_counts_the_calls_of_the_workflow_that_answered(house: House) -> None:
+    await draw(house, "Digging", chain(node("begin", "trigger", kind="message"), asks(), {**asks(), "id": "More"}))
+    house.provider.script += [said("Dug."), said("Dug deeper.")]
+    answered = await house.ask("Dig")
+    timeline = await house.timeline(answered.message.id)
+    calls = [step for step in timeline.steps if step.step == "model_call"]
+    assert timeline.reply == "Dug deeper."
+    assert (len(calls), timeline.input_tokens, timeline.output_tokens) == (2, 20, 10)

@@ -326,7 +326,11 @@ async def test_messages_are_found_on_both_databases(either_house: House) -> None
 
 async def test_what_is_not_offered_is_refused_in_the_form_of_the_protocol(site: Site) -> None:
     asked = {"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": {}}
-    headers = {"Accept": "application/json, text/event-stream"}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "subscriptions/listen",
+    }
     answer = await site.call("POST", "/mcp", json=asked, headers=headers)
     assert answer.status == 200
     assert (answer.json()["id"], answer.json()["error"]["code"]) == (7, -32601)

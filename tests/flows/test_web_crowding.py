@@ -3,63 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import resource
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
-import structlog
 
-from tests.flows.web_server import Site, running_site
+from tests.acceptance.daemon import Daemon
+
+#: Seconds.
+PATIENCE = 30
+#: Bytes. The line of the log, and whatever else a start writes.
+SMALL = 20_000
 
 
 @pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    async with running_site(tmp_path) as site:
-        yield site
-
-
-@contextlib.contextmanager
-def files_at_most(more: int) -> Iterator[None]:
-    """No more than so many files besides those that are open now."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    opened = max(int(name.name) for name in Path("/proc/self/fd").iterdir())
-    resource.setrlimit(resource.RLIMIT_NOFILE, (opened + more, before[1]))
+async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
+    daemon = Daemon(tmp_path)
     try:
+        await asyncio.to_thread(daemon.start)
+        yield daemon
+    finally:
+        await asyncio.to_thread(daemon.close)
+
+
+@asynccontextmanager
+async def half_sent(daemon: Daemon, number: int) -> AsyncIterator[None]:
+    """So many connections with the beginning of a request."""
+    writers: list[asyncio.StreamWriter] = []
+    try:
+        for _ in range(number):
+            _, writer = await asyncio.open_connection("127.0.0.1", urlsplit(daemon.url).port)
+            writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+            writers.append(writer)
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-async def half_sent(site: Site) -> asyncio.StreamWriter:
-    _, writer = await asyncio.open_connection("127.0.0.1", site.server.port)
-    writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-    await writer.drain()
-    return writer
-
-
-async def test_half_sent_requests_do_not_keep_others_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arvis.web.uvicorn_server._MOST_HALF_SENT", 40)
-    writers = [await half_sent(site) for _ in range(120)]
-    begun = time.monotonic()
-    assert (await site.call("GET", "/health", key=None)).status == 200
-    assert time.monotonic() - begun < 1.0
-    assert len(site.server._uvicorn.server_state.connections) <= 42
-    for writer in writers:
-        writer.close()
-
-
-async def test_at_the_limit_of_files_the_log_says_so_once(site: Site) -> None:
-    with structlog.testing.capture_logs() as lines, files_at_most(60):
-        writers: list[asyncio.StreamWriter] = []
-        with contextlib.suppress(OSError):
-            while True:
-                writers.append(await half_sent(site))
-        await asyncio.sleep(1.5)  # asyncio tries again every second
         for writer in writers:
             writer.close()
-    told = [line for line in lines if line["event"] == "no_more_connections"]
-    assert len(told) <= 1
-    assert (await site.call("GET", "/health", key=None)).status == 200
+
+
+async def seconds_of_health(daemon: Daemon) -> float:
+    begun = time.monotonic()
+    timeout = aiohttp.ClientTimeout(total=PATIENCE)
+    async with aiohttp.ClientSession(timeout=timeout) as http, http.get(f"{daemon.url}/health") as answer:
+        assert answer.status == 200
+    return time.monotonic() - begun
+
+
+def limit_files(daemon: Daemon, most: int) -> None:
+    resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (most, most))
+
+
+def open_files(daemon: Daemon) -> int:
+    return max(int(name.name) for name in Path(f"/proc/{daemon.pid}/fd").iterdir())
+
+
+def log_lines(daemon: Daemon) -> Sequence[str]:
+    return (daemon.folder / "daemon.log").read_text(errors="replace").splitlines()
+
+
+async def test_half_sent_requests_do_not_keep_others_out(daemon: Daemon) -> None:
+    limit_files(daemon, 1_024)
+    async with half_sent(daemon, 1_300):
+        assert await seconds_of_health(daemon) < 5.0
+
+
+async def test_at_the_limit_of_files_the_log_says_so_once(daemon: Daemon) -> None:
+    limit_files(daemon, open_files(daemon) + 12)
+    async with half_sent(daemon, 100), asyncio.timeout(PATIENCE):
+        while len(log_lines(daemon)) < 2:  # noqa: ASYNC110 - the log is a file
+            await asyncio.sleep(0.05)
+    await seconds_of_health(daemon)
+    assert len([line for line in log_lines(daemon) if "no_more_connections" in line]) == 1
+    assert (daemon.folder / "daemon.log").stat().st_size < SMALL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -123,6 +124,23 @@ def test_every_kept_database_can_be_opened_and_worked_with(tmp_path: Path) -> No
         with contextlib.closing(sqlite3.connect(file)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_an_empty_list_of_people_still_means_everybody_after_the_update(tmp_path: Path) -> None:
+    """Until then an empty list let everybody in; since then it lets in owners alone."""
+    file = Path(shutil.copy(KEPT / "0010.db", tmp_path / "arvis.db"))
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(
+            "INSERT INTO agents SELECT 'agent-2', 'closed', name, role, description, prompt, model, fallbacks, tools, graph, "
+            "completion, context_tokens, timezone, '[\"ann\"]', status, created_at, updated_at, on_new_message, plugins, helpers "
+            "FROM agents"
+        )
+    bring_up_to_date(Database(file, None, tmp_path), NOW)
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        people = dict(connection.execute("SELECT slug, allow_users FROM agents").fetchall())
+        assert people == {"helper": "null", "closed": '["ann"]'}
+        [(version,)] = connection.execute("SELECT data FROM agent_versions").fetchall()
+        assert json.loads(version)["agent"]["allow_users"] is None
 
 
 async def test_a_kept_database_goes_on_where_it_stopped(tmp_path: Path) -> None:
