@@ -8,6 +8,7 @@ is read at the start. A stored value that cannot be used any more keeps nobody f
 from __future__ import annotations
 
 import asyncio
+import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,7 +20,6 @@ import structlog
 from arvis.config import Config
 from arvis.config.catalog import Setting, with_values_of
 from arvis.config.loading import Loaded, Origin, OriginKind, look
-from arvis.config.problems import did_you_mean
 from arvis.config.stored import KEY, Changes, Sifted, settings_with, sift, stored_changes
 from arvis.domain.changes import ChangeTopic
 from arvis.domain.errors import ConfigError, Conflict, Unprocessable
@@ -207,7 +207,8 @@ _OF_THE_COMMAND_LINE = frozenset({"roles", "data_dir"})
 def _refuse_unknown(key: str, known: Mapping[str, Setting]) -> None:
     setting = known.get(key)
     if setting is None:
-        fix = did_you_mean((key,), list(known)) if len(key) <= _LONGEST_KEY else "GET /api/settings lists them."
+        close = difflib.get_close_matches(key[:_LONGEST_KEY], list(known), n=1)
+        fix = f"Did you mean `{close[0]}`?" if close else "GET /api/settings lists them."
         raise Unprocessable(f"There is no setting `{key[:_LONGEST_KEY]}`.", fix=fix, code="unknown_setting")
     if setting.fixed:
         fix = "Change it in config.yaml, and start again."

@@ -46,6 +46,8 @@ _FAILURES = {
             Budget.TURN: "it would need more than one answer may cost.",
             Budget.AGENT: "this assistant's budget for today is used up. It opens again at midnight.",
             Budget.PRINCIPAL: "your budget for today is used up. It opens again at midnight.",
+            Budget.SHARE: "you have used your share of today's budget; the rest is for others. It opens again at midnight, or "
+            "an owner can raise the share.",
             Budget.CLIENT: "the budget for this month is used up. It opens again on the first of next month.",
             Budget.DAY: "the budget for today is used up. It opens again at midnight.",
             Budget.TURNS: "you have asked as many questions as you may today. You may ask again after midnight.",

@@ -286,6 +286,7 @@ class Budgets(Section):
     daily_usd: Amount | None = 5
     per_agent_daily_usd: Amount | None = None
     per_principal_daily_usd: Amount | None = None
+    per_principal_daily_percent: Annotated[Whole, Field(ge=1, le=100)] | None = 50
     per_client_monthly_usd: Amount | None = None
     per_turn_usd: Amount | None = 1
     stranger_daily_turns: Annotated[Whole, Field(ge=0)] | None = 50
@@ -296,6 +297,7 @@ class Budgets(Section):
             daily=_micros(self.daily_usd),
             per_agent_daily=_micros(self.per_agent_daily_usd),
             per_principal_daily=_micros(self.per_principal_daily_usd),
+            share=self.per_principal_daily_percent,
             per_client_monthly=_micros(self.per_client_monthly_usd),
             per_turn=_micros(self.per_turn_usd),
             stranger_daily_turns=self.stranger_daily_turns,

@@ -107,6 +107,7 @@ WORDS: Mapping[str, str] = {
     "budgets.daily_usd": "all calls of a day; null: no limit",
     "budgets.per_agent_daily_usd": "those of one agent on a day; null: no limit",
     "budgets.per_principal_daily_usd": "those that one person causes on a day; null: no limit",
+    "budgets.per_principal_daily_percent": "of daily_usd, for each person but owners, once several such people are known",
     "budgets.per_client_monthly_usd": "those of one client in a month; null: no limit",
     "budgets.per_turn_usd": "those of one question; null: no limit",
     "budgets.stranger_daily_turns": "questions a day of people whom nobody let in by name; null: no limit",

@@ -66,7 +66,7 @@ def _date(at: int, zone: str) -> date:
 
 class Budget(StrEnum):
     """What can be used up. The first five are sums of money, each with a pot in the ledger; `turns` is the number of
-    questions that a stranger may ask in a day, `credit` what a prepaid client has left, `client_status` a client who is
+    questions that a stranger may ask in a day, `share` the part of the day's budget that is one person's, `credit` what a prepaid client has left, `client_status` a client who is
     not served just now."""
 
     AGENT = "agent"
@@ -75,6 +75,7 @@ class Budget(StrEnum):
     PRINCIPAL = "principal"
     TURN = "turn"
     TURNS = "turns"
+    SHARE = "share"
     CREDIT = "credit"
     CLIENT_STATUS = "client_status"
 
@@ -104,11 +105,13 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimits:
-    """The limits of the configuration, in micros; None: no limit. Days and months are those of `zone`."""
+    """The limits of the configuration, in micros; None: no limit. Days and months are those of `zone`. `share` is the
+    part of the daily limit (percent) that one of several persons may use."""
 
     daily: int | None = None
     per_agent_daily: int | None = None
     per_principal_daily: int | None = None
+    share: int | None = None
     per_client_monthly: int | None = None
     per_turn: int | None = None
     stranger_daily_turns: int | None = None
@@ -118,7 +121,7 @@ class SpendingLimits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spender:
     """Who is about to call a model. `execution_id` and `visit` name the reservation; `turn` is the execution at the root
-    of the turn, whose budget its children share. A `stranger` has a limit of turns as well."""
+    of the turn, whose budget its children share. A `stranger` has a limit of turns as well; an `owner` has no share of the day's budget but all of it."""
 
     execution_id: str
     visit: str
@@ -128,6 +131,7 @@ class Spender:
     principal_id: str | None = None
     client_id: str | None = None
     stranger: bool = False
+    owner: bool = False
 
     def pots(self, zone: str, now: int) -> Mapping[Budget, Pot]:
         """The rows that a call made now counts in."""

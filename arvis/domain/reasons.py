@@ -50,6 +50,7 @@ _FAILED: Mapping[str, str] = {
     "budget_turn": "the budget of one turn is used up",
     "budget_agent": "the agent's budget of the day is used up",
     "budget_principal": "this person's budget of the day is used up",
+    "budget_share": "this person's share of the budget of the day is used up",
     "budget_client": "the client's budget of the month is used up",
     "budget_day": "the budget of the day is used up",
     "budget_turns": "this stranger has asked as often as strangers may in a day",

@@ -34,6 +34,10 @@ class Principals(Protocol):
         """Those whose rows say owner or operator."""
         ...
 
+    def has_others(self, principal_id: str) -> bool:
+        """Whether somebody besides this person may ask and is no owner."""
+        ...
+
     def set_role(self, principal_id: str, role: PrincipalRole, now: int) -> None: ...
 
     def pair(self, principal_id: str, now: int) -> None:

@@ -11,6 +11,7 @@ Scripts over a transaction. The pots of a call are held in their order, so that 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -61,6 +62,7 @@ def spender_of(
         principal_id=execution.principal_id,
         client_id=client.id if client else None,
         stranger=principal is not None and _is_stranger(tx, principal, agent_id),
+        owner=principal is not None and principal.role is PrincipalRole.OWNER,
     )
 
 
@@ -109,14 +111,16 @@ def reserve(
     if client is not None and (refusal := _refusal_of(client)) is not None:
         return refusal
     pots = spender.pots(limits.zone, now)
-    limited = _limited(pots, limits, client) if estimate_micros else {}
+    share = _share(tx, spender, limits)
+    limited = _limited(pots, limits, client, share) if estimate_micros else {}
     counting = spender.stranger and Budget.PRINCIPAL in pots
     # All that may be written is held at once, for only then there is one order.
     spent = tx.spending.hold(sorted({*(pots.values() if counting else limited), *_credit_pots(client)}))
     turns = _stranger_refusal(pots, spent, limits, now) if counting else None
     refused = turns or _used_up(limited, spent, limits.zone, now)
     if refused is not None:
-        return refused
+        by_share = refused.budget is Budget.PRINCIPAL and refused.limit == share
+        return replace(refused, budget=Budget.SHARE) if by_share else refused
     left = {pot: limit - spent[pot].micros - estimate_micros for pot, limit in limited.items()}
     if (busy := _crowded(tx, left, spender, now)) is not None:
         return busy
@@ -148,7 +152,20 @@ def _refusal_of(client: Client) -> OverBudget | None:
     return None
 
 
-def _limited(pots: Mapping[Budget, Pot], limits: SpendingLimits, client: Client | None) -> dict[Pot, int]:
+def _share(tx: Transaction, spender: Spender, limits: SpendingLimits) -> int | None:
+    """Return what one person may spend of the day's budget so that something is left for the others; None where no others
+    are, or the share is no tighter than the person's own limit."""
+    if limits.daily is None or limits.share is None or spender.owner or spender.principal_id is None:
+        return None
+    share = limits.daily * limits.share // 100
+    if limits.per_principal_daily is not None and limits.per_principal_daily <= share:
+        return None
+    return share if tx.principals.has_others(spender.principal_id) else None
+
+
+def _limited(
+    pots: Mapping[Budget, Pot], limits: SpendingLimits, client: Client | None, share: int | None
+) -> dict[Pot, int]:
     """The pots that have a limit."""
     monthly = limits.per_client_monthly
     if client is not None and client.monthly_limit is not None:
@@ -156,7 +173,7 @@ def _limited(pots: Mapping[Budget, Pot], limits: SpendingLimits, client: Client 
     by_budget = {
         Budget.DAY: limits.daily,
         Budget.AGENT: limits.per_agent_daily,
-        Budget.PRINCIPAL: limits.per_principal_daily,
+        Budget.PRINCIPAL: limits.per_principal_daily if share is None else share,
         Budget.CLIENT: monthly,
         Budget.TURN: limits.per_turn,
     }
@@ -273,6 +290,7 @@ _NAMES = {
     Budget.DAY: ("The budget of the day", "budgets.daily_usd"),
     Budget.AGENT: ("The agent's budget of the day", "budgets.per_agent_daily_usd"),
     Budget.PRINCIPAL: ("This person's budget of the day", "budgets.per_principal_daily_usd"),
+    Budget.SHARE: ("This person's share of the day's budget", "budgets.per_principal_daily_percent"),
     Budget.CREDIT: ("The client's credit", ""),
     Budget.CLIENT: ("The client's budget of the month", "budgets.per_client_monthly_usd, or the client's own limit"),
     Budget.TURN: ("The budget of one turn", "budgets.per_turn_usd"),

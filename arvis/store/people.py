@@ -39,6 +39,9 @@ class SqlPrincipals:
     def with_rights(self) -> list[Principal]:
         return [principal_of(row) for row in self._session.rows("people_with_rights")]
 
+    def has_others(self, principal_id: str) -> bool:
+        return self._session.one("other_person", id=principal_id) is not None
+
     def seen(self, platform: str, user_id: str, name: str, role: PrincipalRole | None, now: int) -> Principal:
         known = self.find(platform, user_id)
         if known is None:

@@ -99,6 +99,47 @@ async def test_each_budget_refuses_by_itself(store: Store, limit: str, budget: B
     assert (await made.reserve(other, 1) == Reserved(1)) is (budget is not Budget.DAY)
 
 
+def _people(tx: Transaction, *roles: PrincipalRole) -> list[str]:
+    return [tx.principals.seen("chat", f"u{number}", "Ann", role, NOON).id for number, role in enumerate(roles)]
+
+
+async def test_one_of_several_people_leaves_a_share_of_the_day_to_the_others(store: Store) -> None:
+    made = desk(store, daily=100, share=40)
+    ann, bob = await store.write(_people, PrincipalRole.MEMBER, PrincipalRole.MEMBER)
+    assert await made.reserve(spender(principal_id=ann), 10) == Reserved(10)
+    await made.settle(spender(principal_id=ann), 40)
+    refused = OverBudget(Budget.SHARE, 40, 40, NOON + 12 * HOUR_MS)
+    assert await made.reserve(spender("turn-2", principal_id=ann), 1) == refused
+    assert await made.reserve(spender("turn-2", principal_id=ann), 0) == Reserved(0), "what costs nothing goes on"
+    assert await made.reserve(spender("turn-3", principal_id=bob), 30) == Reserved(30)
+    assert await made.reserve(spender("turn-4", principal_id=None), 10) == Reserved(10), "the work of nobody"
+    complaint = await made.complaint(spender("turn-2", principal_id=ann))
+    assert str(complaint).startswith("This person's share of the day's budget is used up: $0.00004 of $0.00004")
+    assert "budgets.per_principal_daily_percent" in (complaint.fix or "")
+
+
+@pytest.mark.parametrize(
+    ("others", "owner"),
+    [((), False), ((PrincipalRole.OWNER, PrincipalRole.BLOCKED), False), ((PrincipalRole.MEMBER,), True)],
+)
+async def test_people_without_others_and_owners_may_use_the_whole_day(
+    store: Store, others: tuple[PrincipalRole, ...], owner: bool
+) -> None:
+    made = desk(store, daily=100, share=40)
+    ann, *_ = await store.write(_people, PrincipalRole.OWNER if owner else PrincipalRole.MEMBER, *others)
+    await made.settle(spender(principal_id=ann), 90)
+    assert await made.reserve(spender("turn-2", principal_id=ann, owner=owner), 5) == Reserved(5)
+
+
+async def test_the_tighter_of_share_and_personal_limit_counts(store: Store) -> None:
+    ann, _ = await store.write(_people, PrincipalRole.MEMBER, PrincipalRole.OPERATOR)
+    for limit, budget, most in ((30, Budget.PRINCIPAL, 30), (60, Budget.SHARE, 40)):
+        made = desk(store, daily=100, share=40, per_principal_daily=limit)
+        await made.settle(spender(f"turn-{limit}", principal_id=ann), 40 if limit == 30 else 0)
+        found = await made.reserve(spender("turn-2", principal_id=ann), 1)
+        assert found == OverBudget(budget, most, 40, NOON + 12 * HOUR_MS)
+
+
 async def test_what_is_in_flight_counts_and_what_waits_may_go_on(store: Store) -> None:
     made = desk(store, daily=100)
     first, second = spender("turn-1"), spender("turn-2")

@@ -159,6 +159,27 @@ async def test_strangers_ask_so_many_questions_a_day(either_database: Database) 
         assert (await house.ask("me", user="bob")).reply == "Re: Bob: me"
 
 
+async def test_one_of_several_people_reads_that_a_share_of_the_budget_is_used_up(either_database: Database) -> None:
+    limits = SpendingLimits(daily=4 * DAILY, share=25)
+    async with open_house(either_database, limits=limits, prices=PRICES) as house:
+        await house.ask("Hello", user="bob")
+        await house.store.write(_use_up, "ann", DAILY, house.clock.now())
+        refused = await house.until_status((await house.say("more", user="ann")).message_id, FAILED)
+        assert refused.reason == "budget_share"
+        assert "your share of today's budget" in await house.until(lambda: _last_notice(house))
+        for user in ("bob", "owner"):
+            await house.ask("Still there?", user=user)
+
+
+def _use_up(tx: Transaction, user: str, micros: int, now: int) -> None:
+    person = tx.principals.seen(PLATFORM, user, user.title(), None, now)
+    tx.spending.book(Pot(Budget.PRINCIPAL, day_of(now, "UTC"), person.id), Spent(micros, 1, 1))
+
+
+async def _last_notice(house: House) -> str | None:
+    return next((part for part in reversed(house.connector.texts) if "share" in part), None)
+
+
 async def _killed(house: House) -> str:
     """A call at work, and its process is gone; the id of the message."""
     message, held = await begin_held(house)

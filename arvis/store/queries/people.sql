@@ -33,6 +33,10 @@ ORDER BY id DESC LIMIT :limit;
 -- Looked through once a start.
 SELECT * FROM principals WHERE role IN ('owner', 'operator') ORDER BY id LIMIT 10000;
 
+-- name: other_person
+-- Ends at the first one; only a table of owners and blocked people is read further.
+SELECT id FROM principals WHERE id <> :id AND role IN ('member', 'operator') LIMIT 1;
+
 -- name: get_setting
 SELECT value FROM settings WHERE key = :key;
 

@@ -144,6 +144,7 @@ export const stepTexts = words({
       budget_turn: "The budget of one turn is used up.",
       budget_agent: "The agent's budget of the day is used up.",
       budget_principal: "This person's budget of the day is used up.",
+      budget_share: "This person's share of the budget of the day is used up.",
       budget_client: "The client's budget of the month is used up.",
       too_many_messages: "This person has sent more messages within a minute than are allowed.",
       taken_up: "It failed, and the run that it worked for has dealt with that.",
