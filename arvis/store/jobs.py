@@ -182,9 +182,7 @@ class SqlJobs:
         self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
         expired_before = now if judge else 0
         self._session.execute("note_progress", node=node, boot=boot, expired_before=expired_before)
-        rows = self._session.rows(
-            "rescue_jobs", node=node, boot=boot, now=now, expired_before=expired_before, called=CALLED
-        )
+        rows = self._session.rows("rescue_jobs", node=node, boot=boot, now=now, expired_before=expired_before)
         rescued = [job_of(row) for row in rows]
         for job in rescued:
             self._lanes.announce(job.run_at, now)

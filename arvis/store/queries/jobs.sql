@@ -139,7 +139,7 @@ WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <>
 -- What runs under an older boot of this node, or under an expired lease. Our own are among these only when nobody
 -- here knows of them (the answer of their claim or of their end was lost). The delays are the domain's CRASH_DELAYS.
 UPDATE jobs
-SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1, reason = NULLIF(reason, :called),
+SET status = 'pending', owner = NULL, lease_until = NULL, crashes = crashes + 1, reason = NULL,
     run_at = :now + CASE crashes WHEN 1 THEN 1000 WHEN 2 THEN 5000 WHEN 3 THEN 30000 ELSE 0 END,
     ready = CASE WHEN crashes BETWEEN 1 AND 3 THEN 2 ELSE 1 END
 WHERE ready = 3 AND (lease_until < :expired_before OR (node = :node AND owner <> :boot))

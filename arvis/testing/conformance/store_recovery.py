@@ -35,6 +35,7 @@ from arvis.testing.conformance.store_scripts import (
     delete,
     end_effect,
     get,
+    hasten,
     make_progress,
     message,
     next_due,
@@ -133,6 +134,27 @@ class RecoveryCases(JobCases):
         assert (await self._only(store, now)).id == second
         now += SUSPECT_ALONE_MS  # a long turn is no reason to wait for ever
         assert (await self._only(store, now)).id == third
+
+    async def test_a_retry_goes_on_when_a_model_can_answer_again(self, store: Store) -> None:
+        """The failure before is explained by that, and counts no attempt."""
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        await store.write(settle, job, Retry(NOW + 60_000, "no model"))
+        await store.write(hasten, NOW + 1)
+        assert (await store.write(claim_one, NOW + 1)).attempts == 0
+
+    async def test_a_pause_after_a_crash_does_not_end_when_a_model_can_answer_again(self, store: Store) -> None:
+        """Also where the job had waited for a model before it crashed."""
+        await store.write(add, message())
+        job = await store.write(claim_one)
+        await store.write(settle, job, Retry(NOW, "no model"))
+        rescued: list[Job] = []
+        for _ in range(SUSPECT_CRASHES):
+            await store.write(claim_one)
+            rescued = await store.write(rescue, NOW)
+        await store.write(hasten, NOW)
+        assert await store.write(claim) == []
+        assert (await store.write(get, job.id)).run_at == rescued[0].run_at > NOW
 
     async def test_a_suspect_holds_up_nobody_else(self, store: Store) -> None:
         await store.write(add, message("a"))

@@ -56,6 +56,10 @@ def wake(tx: Transaction, now: int) -> int:
     return tx.jobs.wake(now)
 
 
+def hasten(tx: Transaction, now: int) -> None:
+    tx.jobs.hasten(now)
+
+
 def rescue(tx: Transaction, now: int, *, boot: str = "boot-2", node: str = NODE) -> list[Job]:
     return tx.jobs.rescue(node, boot, now)
 

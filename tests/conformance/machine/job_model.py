@@ -31,6 +31,9 @@ from arvis.ports.job_store import AddedJob, Slots
 
 LIVE = {"pending", "running"}
 
+#: Calls that change nothing and lock nothing.
+_ONLY_READ = {"next_due", "live_of_execution", "head_of_lane", "would_fold", "joined_messages", "running"}
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -64,7 +67,7 @@ class ModelJob:
     finished_at: int | None = None
     merged_into: str | None = None
     told_to_wait: bool = False
-    called: bool = False
+    reason: str | None = None
 
     @property
     def pool(self) -> Pool:
@@ -90,7 +93,7 @@ class JobModel:
         was, and what was only read may be older."""
         if call.name == "claim" and not alone:
             self._see_some_claims(*call.args, result=call.result)
-        elif alone or call.name not in {"next_due", "live_of_execution", "head_of_lane"}:
+        elif alone or call.name not in _ONLY_READ:
             seen: Callable[..., None] = getattr(self, f"_see_{call.name}")
             seen(*call.args, **call.options, result=call.result)
 
@@ -142,12 +145,23 @@ class JobModel:
         if known is not None:
             assert result.id == known.id
             return
-        lane = new.lane if new.lane is not None else f"job:{result.id}"
+        self._join(self._new(result.id, new, now), now)
+
+    def _see_add_first(self, jobs: Sequence[NewJob], now: int, *, result: list[AddedJob]) -> None:
+        lane = self.lanes.setdefault(jobs[0].lane or "", [])
+        behind_head = int(bool(lane) and (lane[0].status == "running" or lane[0].claim > 0))
+        added = [self._new(place.id, job, now) for job, place in zip(jobs, result, strict=True)]
+        for job in lane[behind_head:]:
+            job.claimable = False
+        lane[behind_head:behind_head] = added
+        lane[0].claimable = lane[0].claimable or lane[0] is added[0]
+
+    def _new(self, job_id: str, new: NewJob, now: int) -> ModelJob:
+        lane = new.lane if new.lane is not None else f"job:{job_id}"
         run_at = now if new.run_at is None else new.run_at
-        rank, waits = rank_of(new.priority, now), run_at > now
-        job = ModelJob(result.id, new, lane, rank, run_at, new.key, now, told_to_wait=waits)
-        self.jobs[job.id] = job
-        self._join(job, now)
+        job = ModelJob(job_id, new, lane, rank_of(new.priority, now), run_at, new.key, now, told_to_wait=run_at > now)
+        self.jobs[job_id] = job
+        return job
 
     def _see_claim(self, slots: Slots, owner: str, node: str, now: int, lease_until: int, *, result: list[Job]) -> None:
         ready = self.claimable()
@@ -188,12 +202,11 @@ class JobModel:
                 self._end(job, "failed", now)
             case Retry(run_at=run_at):
                 job.attempts += 1
-                self._rest(job, run_at, now)
+                self._rest(job, run_at, now, "retry")
             case Snooze(run_at=run_at, reason=reason):
-                self._rest(job, run_at, now)
-                job.called = reason == CALLED
+                self._rest(job, run_at, now, reason)
             case HandedBack():
-                self._rest(job, now, now)
+                self._rest(job, now, now, "handed_back")
 
     def _see_rescue(
         self,
@@ -216,7 +229,7 @@ class JobModel:
             got_further, job.progress = job.progress < now_at, now_at
             delay = 0 if got_further or job.crashes >= len(CRASH_DELAYS) else CRASH_DELAYS[job.crashes]
             job.crashes = 0 if got_further else job.crashes + 1
-            self._rest(job, now + 1000 * delay, now)
+            self._rest(job, now + 1000 * delay, now, None)
 
     def _see_hold_suspects(self, now: int, *, result: None) -> None:
         running = [job for job in self.jobs.values() if job.status == "running" and job.crashes >= SUSPECT_CRASHES]
@@ -250,13 +263,31 @@ class JobModel:
 
     def _see_call_back(self, job_id: str, now: int, *, result: None) -> None:
         job = self.jobs[job_id]
-        if job.called and job.status == "pending" and not job.claimable:
+        if job.reason == CALLED and job.status == "pending" and not job.claimable:
             job.run_at, job.claimable = now, True
 
     def _see_step_aside(self, job_id: str, now: int, *, result: None) -> None:
         job = self.jobs[job_id]
-        if job.called and job.status == "pending" and not job.claimable:
+        if job.reason == CALLED and job.status == "pending" and not job.claimable:
             self._end(job, "done", now)
+
+    def _see_hasten(self, now: int, *, result: None) -> None:
+        for lane in self.lanes.values():
+            head = lane[0]
+            wants_model = head.new.kind in {"message", "advance", "compact"} and head.reason in {"retry", "rate_limit"}
+            if head.status == "pending" and not head.claimable and head.run_at > now and wants_model:
+                head.attempts -= head.reason == "retry" and head.attempts > 0
+                head.run_at, head.claimable = now, True
+
+    def _see_take_up(self, execution_id: str, now: int, *, result: None) -> None:
+        for job in self.jobs.values():
+            if job.new.execution_id == execution_id and job.status == "failed":
+                job.status, job.finished_at = "cancelled", now
+
+    def _see_take_over(self, job_id: str, by: str, now: int, *, result: None) -> None:
+        job = self.jobs[job_id]
+        if job.status in {"failed", "cancelled"}:
+            job.status, job.merged_into, job.finished_at = "done", by, now
 
     def _see_requeue(self, job_id: str, now: int, *, result: Job | None) -> None:
         job = self.jobs.get(job_id)
@@ -274,11 +305,27 @@ class JobModel:
             del self.jobs[job_id]
 
     def _see_fold(self, claim: Job, max_jobs: int, max_tokens: int, now: int, *, result: list[Job]) -> None:
-        folded = self._foldable(claim, max_jobs, max_tokens, now)
+        may = self.holds(claim) and claim.principal_id is not None
+        folded = self._foldable(claim, max_jobs, max_tokens, now) if may else []
         assert [job.id for job in result] == [job.id for job in folded], "folded"
         for job in folded:
             self._end(job, "done", now)
             job.merged_into = claim.id
+
+    def _see_would_fold(self, head: Job, max_jobs: int, max_tokens: int, now: int, *, result: bool) -> None:
+        assert result == (head.principal_id is not None and bool(self._foldable(head, max_jobs, max_tokens, now)))
+
+    def _see_joined_messages(self, execution_id: str, *, result: set[str]) -> None:
+        own = {job.id for job in self.jobs.values() if job.new.execution_id == execution_id}
+        joined = {job.new.message_id for job in self.jobs.values() if job.merged_into in own and job.claim == 0}
+        assert result == joined - {None}
+
+    def _see_running(self, now: int, limit: int, *, result: list[tuple[Job, str]]) -> None:
+        running = [job for job in self.jobs.values() if job.status == "running" and job.lease_until >= now]
+        work = sorted(
+            (job for job in running if job.pool is not Pool.DELIVERY), key=lambda job: (job.started_at, job.id)
+        )
+        assert [(job.id, node) for job, node in result] == [(job.id, job.node) for job in work[:limit]]
 
     def _see_prune(self, before: int, limit: int, *, result: int) -> None:
         ended = (job for job in self.jobs.values() if job.finished_at is not None and job.finished_at < before)
@@ -302,13 +349,11 @@ class JobModel:
             assert (claim.attempts, claim.crashes) == (job.attempts, job.crashes)
 
     def _foldable(self, claim: Job, max_jobs: int, max_tokens: int, now: int) -> list[ModelJob]:
-        if not self.holds(claim) or self.jobs[claim.id].new.principal_id is None:
-            return []
-        head, *followers = self.lanes[claim.lane]
+        head, *followers = self.lanes.get(claim.lane, [self.jobs[claim.id]])
         tokens, folded = head.new.tokens, list[ModelJob]()
         for job in followers[: max_jobs - 1]:
             tokens += job.new.tokens
-            same = (job.new.kind, job.new.principal_id) == (head.new.kind, head.new.principal_id)
+            same = (job.new.kind, job.new.principal_id) == ("message", claim.principal_id)
             if not same or job.claim or job.waits(now) or tokens > max_tokens:
                 break
             folded.append(job)
@@ -319,8 +364,8 @@ class JobModel:
         lane.append(job)
         job.claimable = lane[0] is job and job.run_at <= now
 
-    def _rest(self, job: ModelJob, run_at: int, now: int) -> None:
-        job.status, job.owner, job.run_at, job.claimable, job.called = "pending", None, run_at, run_at <= now, False
+    def _rest(self, job: ModelJob, run_at: int, now: int, reason: str | None) -> None:
+        job.status, job.owner, job.run_at, job.claimable, job.reason = "pending", None, run_at, run_at <= now, reason
 
     def _end(self, job: ModelJob, status: str, now: int) -> None:
         job.status, job.owner, job.claimable, job.finished_at = status, None, False, now

@@ -302,6 +302,8 @@ class Town:
                     joined = {job.execution_id for job in jobs}
                     moved = [message for message, turn in self.turn_of.items() if turn in joined]
                     self.turn_of.update(dict.fromkeys(moved, head.execution_id))
+                case Call("add_first", (jobs, *_)):
+                    self.turn_of.update({job.message_id: job.execution_id for job in jobs})
                 case Call("requeue", _, Job(execution_id=str(execution_id))):
                     self.records.retried.add(execution_id)
                 case Call("requeue", _, Job(delivery_id=str(delivery_id))):
