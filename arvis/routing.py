@@ -106,6 +106,10 @@ class Router:
         """Behaviour 1.3: the first rule that matches, with its code."""
         addressed = message.addressed or message.is_direct
         channel = message.address.channel
+        over_web = message.address.platform == WEB
+        if over_web and message.assigned_agent is not None:
+            agent = place.active(message.assigned_agent)
+            return agent, "named" if agent else "unknown_agent"
         if addressed and (agent := place.active(message.assigned_agent)):
             return agent, "bot_assignment"
         if addressed and place.binding and (agent := place.active(place.binding.agent_id)):
@@ -113,7 +117,6 @@ class Router:
         may_be_called = _respond(message, place.binding) is not Respond.NEVER
         if may_be_called and (agent := mentioned(message.content, place.agents)):
             return agent, "mention"
-        over_web = message.address.platform == WEB
         if addressed and channel == self._rules().conductor_channel and (place.conductor or not over_web):
             return place.conductor, "conductor_channel" if place.conductor else "no_conductor"
         if over_web:

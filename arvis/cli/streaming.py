@@ -10,24 +10,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
-from urllib.parse import urlsplit
 
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection
-from websockets.sync.client import connect as open_socket
 
 from arvis.cli.api import Api
+from arvis.cli.posts import Posts
 from arvis.cli.printing import plain
-from arvis.domain.errors import ArvisError, DaemonUnreachable
+from arvis.cli.sockets import Frame, connected, greet, received
+from arvis.domain.errors import DaemonUnreachable
 from arvis.domain.messages import FINAL_STATUSES, MessageStatus
 
 _RESTING = {*FINAL_STATUSES, MessageStatus.WAITING}
 
-#: Seconds of silence after which the API is asked whether anything is still to come.
-_PATIENCE = 30.0
-
 Timeline = dict[str, Any]
-Frame = dict[str, Any]
 
 
 class Preview:
@@ -46,6 +42,14 @@ class Preview:
             self._shown += text
             self._write(plain(text))
 
+    def give_way(self, text: str) -> bool:
+        """End the line for another text. Return whether the reader has seen that text already."""
+        seen = bool(self._shown) and self._shown.strip() == text.strip()
+        if self._shown:
+            self._write("\n")
+            self._shown = ""
+        return seen
+
     def end(self, reply: str | None) -> None:
         """Print what is missing; a reply that is not what was shown is printed whole, below it."""
         if reply is not None and not reply.startswith(self._shown):
@@ -56,12 +60,17 @@ class Preview:
             self._write("\n")
 
 
-def show_while_written(*, then: Callable[[Api, str], Timeline]) -> Callable[[Api, str, str, str], Timeline]:
-    """A function that sends a text and shows its answer piece by piece; `then` waits for a message to rest."""
+def show_while_written(
+    *, then: Callable[[Api, str], Timeline], agent: str | None = None, posts: Posts | None = None
+) -> Callable[[Api, str, str, str], Timeline]:
+    """A function that sends a text to `agent` and shows its answer piece by piece, and `posts` between; `then` waits for a message
+    to rest."""
 
     def show(api: Api, channel: str, text: str, event_id: str) -> Timeline:
         preview = Preview(_write)
-        message_id = _converse(api, channel, text, event_id, preview)
+        asked = {"type": "message", "content": text, "id": event_id}
+        message = asked if agent is None else {**asked, "agent": agent}
+        message_id = _converse(api, channel, message, preview, posts)
         timeline = then(api, message_id)
         preview.end(timeline["reply"] if timeline["status"] == MessageStatus.ANSWERED else None)
         return timeline
@@ -69,15 +78,17 @@ def show_while_written(*, then: Callable[[Api, str], Timeline]) -> Callable[[Api
     return show
 
 
-def _converse(api: Api, channel: str, text: str, event_id: str, preview: Preview) -> str:
+def _converse(api: Api, channel: str, message: Frame, preview: Preview, posts: Posts | None) -> str:
     """Send the message and follow it until it rests or the socket ends; the id of the message."""
     message_id: str | None = None
     try:
-        with _connected(api) as socket:
-            _greet(socket, api.key, channel)
-            socket.send(json.dumps({"type": "message", "content": text, "id": event_id}))
+        with connected(api) as socket:
+            greet(socket, api.key, channel)
+            socket.send(json.dumps(message))
             message_id, early = _acknowledged(socket)
-            _follow(chain(early, _frames(socket, lambda: _rests(api, str(message_id)))), message_id, preview)
+            if posts is not None:
+                posts.answered(message_id)
+            _follow(chain(early, _frames(socket, lambda: _rests(api, str(message_id)))), message_id, preview, posts)
     except (OSError, WebSocketException) as error:
         if message_id is None:
             fix = "Start it with `arvis run`, or name its data folder with --data."
@@ -87,39 +98,19 @@ def _converse(api: Api, channel: str, text: str, event_id: str, preview: Preview
     return message_id
 
 
-def _connected(api: Api) -> ClientConnection:
-    """A socket that goes to this machine's daemon itself, whatever proxy the environment names."""
-    address = f"ws://{urlsplit(api.url).netloc}/ws"
-    return open_socket(address, open_timeout=_PATIENCE, max_size=None, compression=None, proxy=None)
-
-
-def _greet(socket: ClientConnection, key: str, channel: str) -> None:
-    socket.send(json.dumps({"type": "auth", "apiKey": key, "channelId": channel}))
-    while _frame(socket)["type"] != "auth_ok":
-        pass
-
-
 def _acknowledged(socket: ClientConnection) -> tuple[str, list[Frame]]:
     """The id of the message, and what was said of it before: a quick answer can overtake its acknowledgement."""
     early: list[Frame] = []
-    while (frame := _frame(socket))["type"] != "ack":
+    while (frame := received(socket))["type"] != "ack":
         early.append(frame)
     return str(frame["messageId"]), early
-
-
-def _frame(socket: ClientConnection) -> Frame:
-    frame: Frame = json.loads(socket.recv(timeout=_PATIENCE))
-    if frame["type"] == "error":
-        error = frame["error"]
-        raise ArvisError(error["message"], fix=error["fix"], code=error["code"])
-    return frame
 
 
 def _frames(socket: ClientConnection, over: Callable[[], bool]) -> Iterator[Frame]:
     """What comes. In a long silence `over` tells whether there is anything left to wait for."""
     while True:
         try:
-            yield _frame(socket)
+            yield received(socket)
         except TimeoutError:
             if over():
                 return
@@ -129,15 +120,24 @@ def _rests(api: Api, message_id: str) -> bool:
     return api.get("api", "messages", message_id)["status"] in _RESTING
 
 
-def _follow(frames: Iterable[Frame], message_id: str, preview: Preview) -> None:
+def _follow(frames: Iterable[Frame], message_id: str, preview: Preview, posts: Posts | None) -> None:
     for frame in frames:
-        if frame.get("messageId") != message_id:
-            continue
         match frame:
-            case {"type": "delta", "offset": int(offset), "text": str(piece)}:
+            case {"type": "delta", "messageId": id_, "offset": int(offset), "text": str(piece)} if id_ == message_id:
                 preview.piece(offset, piece)
-            case {"type": "status", "status": str(status)} if status in _RESTING:
-                return
+            case {"type": "status", "messageId": id_, "status": str(status)} if id_ == message_id:
+                if status in _RESTING:
+                    return
+            case {"type": "message"} if posts is not None and message_id not in frame["answers"]:
+                _post(frame, preview, posts)
+
+
+def _post(frame: Frame, preview: Preview, posts: Posts) -> None:
+    """Print what is said beside the answer; what an agent said on the way was perhaps shown while it was written."""
+    if preview.give_way(frame["content"]):
+        posts.pass_over(frame)
+    else:
+        posts.show(frame)
 
 
 def _write(text: str) -> None:

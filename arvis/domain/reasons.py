@@ -9,6 +9,7 @@ CUT = "cut"
 
 #: The rules of routing (behaviour 1.3), as the end of "it was asked because …".
 CHOSEN: Mapping[str, str] = {
+    "named": "the message was sent to it by name",
     "bot_assignment": "this bot belongs to it",
     "channel_binding": "this channel is bound to it",
     "mention": "the message calls it by name",

@@ -16,7 +16,7 @@ from typing import Any
 
 from arvis.agents.saying import STOP, WAIT
 from arvis.config.sections import Limits
-from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge
+from arvis.domain.errors import Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from arvis.domain.messages import Address, IncomingMessage, MessageStatus, PrincipalRole, Sender, Upload
 from arvis.domain.platforms import Click
 from arvis.domain.taint import CLEAN, Taint
@@ -35,7 +35,7 @@ _CLOSED = frozenset({"not_allowed", "not_paired", "not_bound"})
 class Draft:
     """`event_id` is the client's own id of the message, or a fresh one; `taint` says what else than the sender's own words
     the content holds, `reply_to` is the id of the message that it replies to, `wishes` how the model
-    is to be asked (`IncomingMessage`)."""
+    is to be asked (`IncomingMessage`). `agent` names who is to answer; without it the channel decides."""
 
     content: str
     event_id: str
@@ -43,6 +43,7 @@ class Draft:
     taint: Taint = CLEAN
     reply_to: str | None = None
     wishes: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Intake:
         uploads = tuple([await self._upload(file) for file in self._files(fields)])
         if not content.strip() and not uploads:
             raise Invalid("The message is empty.", fix="Send `content` or `attachments`.", code="empty")
-        return Draft(content, self._event_id(fields), uploads, reply_to=fields.label("replyTo"))
+        reply_to, agent = fields.label("replyTo"), fields.label("agent")
+        return Draft(content, self._event_id(fields), uploads, reply_to=reply_to, agent=agent)
 
     def answer(self, fields: Fields, address: Address, sender: Sender) -> Click | None:
         """A pressed button that the house itself has shown; None for any other."""
@@ -95,6 +97,7 @@ class Intake:
 
     async def send(self, draft: Draft, address: Address, sender: Sender) -> Sent:
         """Returns once the message is committed; raises when it was refused (and recorded as dropped)."""
+        _check_channel(draft.agent, address)
         message = IncomingMessage(
             address=address,
             event_id=_inbox_id(draft.event_id, address),
@@ -105,10 +108,12 @@ class Intake:
             taint=draft.taint,
             in_reply_to=draft.reply_to,
             wishes=draft.wishes,
+            assigned_agent=draft.agent,
         )
         received = await self._inbox.receive(message)
         if received.status is MessageStatus.DROPPED:
-            reason = "unknown_agent" if _hides(received.reason, address, sender) else received.reason
+            named = draft.agent is not None or address.channel.startswith(AGENT_CHANNEL)
+            reason = "unknown_agent" if named and _hides(received.reason, sender) else received.reason
             raise _refusal(reason, received.message_id)
         return Sent(received.message_id, draft.event_id)
 
@@ -174,11 +179,21 @@ def _file_too_large(most: int) -> TooLarge:
     )
 
 
-def _hides(reason: str, address: Address, sender: Sender) -> bool:
-    """Whether people may not learn that this agent exists: of one that is closed to them, whoever is shown no list of all
-    agents hears what they would hear if there were none."""
-    named = address.channel.startswith(AGENT_CHANNEL)
-    return named and sender.role is PrincipalRole.MEMBER and reason in _CLOSED
+def _check_channel(agent: str | None, address: Address) -> None:
+    """Raise `Unprocessable` when the channel is the own one of another agent than the one that is named."""
+    owner = address.channel.removeprefix(AGENT_CHANNEL)
+    if agent is not None and address.channel.startswith(AGENT_CHANNEL) and owner != agent:
+        raise Unprocessable(
+            f"The channel {address.channel} belongs to the agent {owner}.",
+            fix=f"Leave out the channel, or name another one for {agent}.",
+            code="channel_of_another",
+        )
+
+
+def _hides(reason: str, sender: Sender) -> bool:
+    """Return whether the sender may not learn that the named agent exists: members see no list of all agents, so a closed agent
+    answers them like one that does not exist."""
+    return sender.role is PrincipalRole.MEMBER and reason in _CLOSED
 
 
 def _refusal(reason: str, message_id: str) -> NotFound | Forbidden:

@@ -109,6 +109,10 @@ MESSAGE = record(
         "userId": {**LABEL, "description": "Counts with an owner key only."},
         "userName": STRING,
         "channelId": {**LABEL, "description": "Default: `web-USERID`."},
+        "agent": {
+            **LABEL,
+            "description": "The slug or id of the agent that is to answer; without it the channel decides.",
+        },
         "id": {**LABEL, "description": "The same id on the same channel again creates nothing."},
         "replyTo": {
             **LABEL,

@@ -42,17 +42,17 @@ def _interrupt(chat: subprocess.Popen[bytes]) -> bytes:
 
 
 def test_ctrl_c_ends_a_conversation_without_a_word(tmp_path: Path) -> None:
-    (tmp_path / "api-key").write_text("key")
-    command = [sys.executable, "-m", "arvis", "chat", "--data", str(tmp_path)]
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path
-    ) as chat:
-        assert chat.stderr is not None
-        assert chat.stderr.read(2) == b"> ", "Python writes the prompt of `input` here"
-        more = _interrupt(chat)
-    os.close(ours)
-    os.close(theirs)
+    with running_daemon(tmp_path) as daemon:
+        command = [sys.executable, "-m", "arvis", "chat", "--data", str(daemon.data)]
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=environment(), cwd=tmp_path
+        ) as chat:
+            assert chat.stderr is not None
+            assert chat.stderr.read(2) == b"> ", "Python writes the prompt of `input` here"
+            more = _interrupt(chat)
+        os.close(ours)
+        os.close(theirs)
     assert (chat.returncode, more) == (130, b"")
 
 

@@ -601,7 +601,7 @@ export interface Routes {
   "POST /api/message": {
     path: Record<string, never>;
     query: Record<string, never>;
-    body: { content?: string; userId?: string; userName?: string; channelId?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[] };
+    body: { content?: string; userId?: string; userName?: string; channelId?: string; agent?: string; id?: string; replyTo?: string; attachments?: { filename: string; contentType?: string; data: string; voice?: boolean }[] };
     answer: { ok: boolean; messageId: string };
   };
   /** What people wrote, newest first. */

@@ -95,6 +95,7 @@ export const stepTexts = words({
       answer: "It was answered.",
     },
     reason: {
+      named: "The message was sent to it by name.",
       bot_assignment: "This bot belongs to it.",
       channel_binding: "This channel is bound to it.",
       mention: "The message calls it by name.",
