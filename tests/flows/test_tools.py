@@ -271,3 +271,20 @@ async def test_a_call_that_ended_while_another_broke_the_turn_is_not_made_again(
     await shed.pass_time(200)
     await shed.until_status(message, MessageStatus.ANSWERED)
     assert (len(shed.tools.dig.calls), len(shed.tools.look.calls)) == (1, 2)
+
+
+@pytest.mark.parametrize(("minutes", "same"), [(5, True), (31, False)])
+async def test_the_time_that_a_model_is_told_changes_within_a_turn_only_where_it_lasts(
+    shed: House, minutes: int, same: bool
+) -> None:
+    """A prompt whose beginning stays the same costs less."""
+    slow = Held("nothing")
+    shed.tools.look.script.append(slow)
+    shed.provider.script += [asking(call(1, "look")), "Done."]
+    asked = await shed.say("Go")
+    await slow.until_begun()
+    shed.clock.put_forward(60 * minutes)
+    slow.go.set()
+    await shed.until_status(asked.message_id, MessageStatus.ANSWERED)
+    first, second = (request.now for request in shed.provider.asked)
+    assert (first == second) is same
