@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from arvis.app.base import Base
-from arvis.process.sandbox import Bubblewrap
+from arvis.app.sandbox import build_sandbox
 from arvis.tools.code import PackageShelf, Workbench, daemons_interpreter
 
 #: Settings of pip that the daemon's environment may hold, and ways to the network.
@@ -13,7 +13,7 @@ _PIP = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "HTTPS_PROXY", "HTTP_P
 
 
 def build_workbench(base: Base) -> Workbench:
-    sandbox, interpreter = Bubblewrap(hidden=[base.folder.path]), daemons_interpreter()
+    sandbox, interpreter = build_sandbox(base), daemons_interpreter()
     packages = PackageShelf(
         folder=base.folder.path / "code",
         sandbox=sandbox,

@@ -15,13 +15,13 @@ from arvis.agents.workflow_starting import WorkflowDesk
 from arvis.app.base import Base
 from arvis.app.bounds import schedule_rules
 from arvis.app.providers import ProviderShelf
+from arvis.app.sandbox import build_sandbox
 from arvis.config.sections import Tools
 from arvis.plugins import InstalledPlugins, Plugins
 from arvis.ports.fetcher import Fetcher
 from arvis.ports.plugin import PluginServices
 from arvis.ports.store import Transaction
 from arvis.ports.tool import ToolServices, ToolSource
-from arvis.process.sandbox import Bubblewrap
 from arvis.queue.patience import PatientStore
 from arvis.tools.policy import Policy
 from arvis.tools.registry import InstalledTools, Registry
@@ -109,7 +109,7 @@ class _Services:
                 clock=base.clock,
                 fetcher=fetcher,
                 http=self._shelf.http,
-                sandbox=Bubblewrap(hidden=[base.folder.path]),
+                sandbox=build_sandbox(base),
                 secrets=base.secrets,
                 search_url=settings.search_url,
                 workflows=WorkflowDesk(store=patient, bus=base.bus, clock=base.clock),

@@ -218,7 +218,8 @@ class Speech(Section):
 class Limits(Section):
     """Sizes in bytes, rounds of one turn, how far agents may hand tasks on: how deep, how many in one answer, how many below
     one question; how many schedules there may be; and how much each person may send: operators ten times as much, owners as many
-    messages as they like and ten times the bytes (None: no limit)."""
+    messages as they like and ten times the bytes; and what the folder may hold that programs of agents write to (None: no
+    limit)."""
 
     message_bytes: Annotated[Whole, Field(ge=1, le=16_777_216)] = 262_144
     reply_tokens: ReplyTokens = 4_096
@@ -234,6 +235,8 @@ class Limits(Section):
     reminders_per_person: Annotated[Whole, Field(ge=0, le=1000)] = 20
     messages_per_minute: Annotated[Whole, Field(ge=1, le=1_000_000)] | None = 120
     upload_bytes_per_day: Annotated[Whole, Field(ge=1, le=1_099_511_627_776)] | None = 536_870_912
+    workspace_bytes: Annotated[Whole, Field(ge=1_048_576, le=1_099_511_627_776)] | None = 1_073_741_824
+    workspace_files: Annotated[Whole, Field(ge=100, le=100_000_000)] | None = 20_000
 
 
 class Delivery(Section):

@@ -80,6 +80,8 @@ WORDS: Mapping[str, str] = {
     "limits.heartbeats_per_agent": "heartbeats that one agent may have",
     "limits.reminders_per_person": "that agents make with the tool `schedule`",
     "limits.messages_per_minute": "of each person; operators ten times as many, owners any number; null: no limit",
+    "limits.workspace_bytes": "what the folder of a conversation may hold in which programs of agents run; null: no limit",
+    "limits.workspace_files": "how many files it may hold; null: no limit",
     "limits.upload_bytes_per_day": "files of each person, in bytes; operators and owners ten times as much; null: no limit",
     "delivery.answer_within": "an older message is not answered any more, and no wait is longer",
     "delivery.late_after": "a reply older than this is late",

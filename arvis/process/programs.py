@@ -46,12 +46,16 @@ async def run_guarded(
     *,
     descriptors: Sequence[int] = (),
     on_stdout: Callable[[bytes], None] | None = None,
+    disk: int = 0,
+    files: int = 0,
 ) -> Finished:
-    """Run `argv`, with all else as the task says; it inherits the `descriptors`. Raises `ToolError` when it cannot be
+    """Run `argv`, with all else as the task says; it inherits the `descriptors`. `disk` (bytes) and `files` bound its
+    folder, which is then left without setuid bits, pipes, sockets and devices; 0: no bound. Raises `ToolError` when it cannot be
     started, and whatever `on_stdout` raises."""
     out, err = _Kept(task.max_output, on_stdout), _Kept(task.max_output)
     with closing(Lifeline()) as lifeline:
-        process = await _start(argv, task, lifeline, descriptors)
+        bounds = Bounds(task.memory, MAX_PROCESSES, disk, files)
+        process = await _start(argv, task, lifeline, descriptors, bounds)
         talk = _talk(process, task.stdin, out, err)
         try:
             _, late = await asyncio.wait(talk, timeout=task.timeout, return_when=asyncio.FIRST_EXCEPTION)
@@ -65,13 +69,15 @@ async def run_guarded(
     return Finished(code, bytes(out.data), bytes(err.data), timed_out=bool(late), truncated=out.cut or err.cut)
 
 
-async def _start(argv: Sequence[str], task: Task, lifeline: Lifeline, descriptors: Sequence[int]) -> Process:
+async def _start(
+    argv: Sequence[str], task: Task, lifeline: Lifeline, descriptors: Sequence[int], bounds: Bounds
+) -> Process:
     try:
         return await start_guarded(
             argv,
             lifeline,
             environment=task.environment,
-            bounds=Bounds(task.memory, MAX_PROCESSES),
+            bounds=bounds,
             folder=task.folder,
             descriptors=descriptors,
             umask=_PRIVATE_UMASK,

@@ -36,11 +36,13 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a program and all that it starts may hold together: bytes of memory, and processes. 0: no bound, and nobody
-    looks, which is for programs that stay."""
+    """What a program and all that it starts may hold together: bytes of memory, and processes; and what their folder may
+    hold: bytes on the disk, and files. 0: no bound, and nobody looks, which is for programs that stay."""
 
     memory: int = 0
     processes: int = 0
+    disk: int = 0
+    files: int = 0
 
 
 async def start_guarded(
@@ -57,7 +59,8 @@ async def start_guarded(
     """The guard as a process; its pipes are the program's, which inherits the `descriptors`, too. `limit` is that of a
     line read from it, in bytes; `umask` is ours when negative. Raises `OSError`, and `ValueError` for a NUL in an
     argument; a program that is not there shows only by its exit code."""
-    guard = [str(_GUARD), str(lifeline.end), str(bounds.memory), str(bounds.processes)]
+    figures = (lifeline.end, bounds.memory, bounds.processes, bounds.disk, bounds.files)
+    guard = [str(_GUARD), *map(str, figures)]
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-I", "-S", "-B"),

@@ -57,6 +57,9 @@ _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": 
 _LARGEST_FILE = 268_435_456
 _SCRATCH = 67_108_864
 
+#: More than any folder holds: it is left in order all the same.
+_UNBOUNDED = 1 << 62
+
 #: What the sandbox makes itself; nothing of the machine may be laid over it.
 _OWN = (Path("/proc"), Path("/dev"), Path("/tmp"), Path(WORKSPACE))  # noqa: S108 (as above)
 
@@ -73,11 +76,21 @@ _INSTALL = "Install it: apt-get install bubblewrap."
 
 class Bubblewrap:
     """`Sandbox` by bwrap. `hidden` are folders that no program may see, even where they lie inside one that it may
-    (the data folder); the task's own folder may lie in one of them."""
+    (the data folder); the task's own folder may lie in one of them. `disk` (bytes) and `files` bound that folder; None: no
+    bound."""
 
-    def __init__(self, *, hidden: Sequence[Path] = (), program: str = "bwrap") -> None:
+    def __init__(
+        self,
+        *,
+        hidden: Sequence[Path] = (),
+        program: str = "bwrap",
+        disk: int | None = 1_073_741_824,
+        files: int | None = 20_000,
+    ) -> None:
         self._hidden = tuple(folder.resolve() for folder in hidden)
         self._program = program
+        self._disk = disk or _UNBOUNDED
+        self._files = files or _UNBOUNDED
         self._lock = asyncio.Lock()
         self._probed = False
         self._refusal: str | None = None
@@ -136,7 +149,7 @@ class Bubblewrap:
             argv = [self._program, "--args", str(arguments), "--", *_limits(task), *task.argv]
             inside = replace(task, environment={"PATH": os.environ.get("PATH", os.defpath)})
             descriptors = (passwd, group, arguments, *filters, *inherited)
-            finished = await run_guarded(argv, inside, descriptors=descriptors)
+            finished = await run_guarded(argv, inside, descriptors=descriptors, disk=self._disk, files=self._files)
         code = finished.exit_code
         return replace(finished, exit_code=128 - code) if code in _SIGNALS else finished
 

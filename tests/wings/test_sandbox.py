@@ -6,9 +6,10 @@ import asyncio
 import os
 import resource
 import socket
+import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -136,6 +137,58 @@ async def test_shared_memory_counts_as_well(place: Place) -> None:
     finished = await place.shell(f"{commands}; wait", timeout=20.0, memory=150_000_000)
     assert not finished.timed_out
     assert b"of memory" in finished.stderr
+
+
+def bounded(place: Place, *, disk: int | None = None, files: int | None = None) -> Place:
+    return replace(place, sandbox=Bubblewrap(hidden=[place.data], disk=disk, files=files))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("for n in 1 2 3 4 5 6; do head -c 10000000 /dev/zero > big$n; done; sleep 30", "more than 40 MiB"),
+        ("exec 3> gone; rm gone; head -c 60000000 /dev/zero >&3; sleep 30", "more than 40 MiB"),
+        ("mkdir -p a/b; for n in $(seq 300); do echo > a/b/$n; done; sleep 30", "more than 200 files"),
+        ("cd /tmp; for n in $(seq 300); do echo > $n; done; sleep 30", "more than 200 files"),
+        ("mkdir -m 0 shut; sleep 30", "cannot be looked into"),
+        ("for n in $(seq 150); do mkdir d; cd d; done; sleep 30", "too many inside one another"),
+    ],
+)
+async def test_a_program_that_fills_its_folder_is_ended(command: str, words: str, place: Place) -> None:
+    if "shut" in command and os.geteuid() == 0:
+        words = ""  # Nothing is shut to root, so it is not ended for it.
+        command = command.removesuffix("; sleep 30")
+    finished = await bounded(place, disk=40 << 20, files=200).shell(command, timeout=20.0)
+    assert not finished.timed_out
+    assert words in finished.stderr.decode()
+    assert finished.exit_code != 0 or not words
+
+
+async def test_a_folder_that_is_full_already_can_be_cleared_but_not_filled(place: Place) -> None:
+    for number in range(300):
+        (place.workspace / str(number)).touch()
+    small = bounded(place, files=200)
+    finished = await small.shell("touch more; sleep 30", timeout=20.0)
+    assert b"more than 300 files" in finished.stderr
+    assert (await small.shell("sleep 0.5; rm -r *; sleep 0.5")).exit_code == 0
+
+
+async def test_links_and_holes_take_no_room(place: Place) -> None:
+    command = "head -c 15000000 /dev/zero > one; for n in 1 2 3 4; do ln one $n; done; truncate -s 200M hole; sleep 0.5"
+    assert (await bounded(place, disk=20 << 20).shell(command)).exit_code == 0
+
+
+async def test_what_only_harms_does_not_stay_in_the_folder(place: Place) -> None:
+    command = """cp /bin/true program; chmod 6755 program; mkdir -p in/side; cp program in/side/; chmod 06000 in/side/program
+        mkfifo pipe; ln -s /bin/true link; mkdir shut; echo > shut/file; chmod 2000 shut
+        python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("plug")'"""
+    finished = await place.shell(command)
+    assert finished.exit_code == 0, finished.stderr
+    found = {str(path.relative_to(place.workspace)): path.lstat() for path in place.workspace.rglob("*")}
+    assert sorted(found) == ["in", "in/side", "in/side/program", "link", "program", "shut", "shut/file"]
+    assert {name for name, each in found.items() if each.st_mode & 0o7000} == set()
+    assert stat.S_IMODE(found["program"].st_mode) == 0o755
+    assert stat.S_IMODE(found["shut"].st_mode) == 0o700
 
 
 async def test_memory_of_no_process_cannot_be_had(place: Place) -> None:
