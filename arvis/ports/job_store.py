@@ -62,12 +62,13 @@ class JobStore(Protocol):
         """End or postpone a claimed job; False when the lease was lost, and then nothing was changed."""
         ...
 
-    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
         """Return to the queue what runs under an older boot of this node or, where they are to be judged, an expired
         lease; adds one to the crashes of each, but for those whose execution got further since the last time: these begin
         to count anew. Whoever renews leases does so before, in the same script: then nothing that is known to
         run is taken, however the clock jumps. A lease that reaches too far, because the clock was put back, is cut
-        short."""
+        short. A process that died while no suspect ran takes one crash of each waiting suspect back; `died` names the one
+        that ended before this start of the node without handing its work back."""
         ...
 
     def cancel(self, job_id: str, now: int) -> Job | None:

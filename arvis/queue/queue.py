@@ -118,7 +118,7 @@ class Queue:
         """Take back what an earlier boot left running, then claim."""
         with self._tried_again("rescue"):  # by the sweep
             now, judge = self._clock.now(), self._judges_leases()
-            rescued = await self._store.write(scripts.rescue, self._node, self._boot, now, self._rescued, judge=judge)
+            rescued = await self._store.write(scripts.begin, self._node, self._boot, now, self._rescued, judge=judge)
             if rescued:
                 log.warning("recovered", jobs=len(rescued), why="the process that ran them died")
         self._store.attend(self._slots)
@@ -164,7 +164,7 @@ class Queue:
         """What cannot be handed back in time the next boot takes back, and counts as a crash."""
         try:
             async with asyncio.timeout(HAND_BACK_SECONDS):
-                await self._store.write(scripts.hand_back, jobs, self._clock.now())
+                await self._store.write(scripts.hand_back, self._node, jobs, self._clock.now())
         except (StoreError, TimeoutError) as error:
             log.warning("not_handed_back", jobs=len(jobs), why=str(error) or "the database is locked")
 

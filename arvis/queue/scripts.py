@@ -18,11 +18,20 @@ def no_more(_tx: Transaction, _jobs: Sequence[Job], _now: int) -> None:
     """Where nothing else is to be done for jobs of a dead process."""
 
 
+def begin(tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True) -> list[Job]:
+    """Note that this process works, and take back the jobs of the one before it."""
+    key = _process_key(node)
+    died = tx.settings.get(key) or ""
+    tx.settings.put(key, boot, now)
+    return rescue(tx, node, boot, now, also, judge=judge, died=died)
+
+
 def rescue(
-    tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True
+    tx: Transaction, node: str, boot: str, now: int, also: Rescued = no_more, *, judge: bool = True, died: str = ""
 ) -> list[Job]:
-    """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them."""
-    rescued = tx.jobs.rescue(node, boot, now, judge=judge)
+    """`judge` False leaves leases of other folders as they are, even expired ones: their owners could not renew them.
+    `died` is the process of this folder that ended without a word before this one."""
+    rescued = tx.jobs.rescue(node, boot, now, judge=judge, died=died)
     also(tx, rescued, now)
     for job in rescued:
         if job.message_id is not None:
@@ -61,7 +70,15 @@ def postpone(tx: Transaction, job: Job, outcome: Retry | Snooze | Failed, also: 
         also(tx, job, outcome, now)
 
 
-def hand_back(tx: Transaction, jobs: Sequence[Job], now: int) -> None:
+def hand_back(tx: Transaction, node: str, jobs: Sequence[Job], now: int) -> None:
+    """End the work of this process in an orderly way."""
+    tx.settings.put(_process_key(node), "", now)
     tx.jobs.lock([job.lane for job in jobs])
     for job in jobs:
         tx.jobs.settle(job, HandedBack(), now)
+
+
+def _process_key(node: str) -> str:
+    """The setting that holds the boot that works on this node; empty after an orderly end, and once another process has
+    judged its death (`forget_dead_processes`)."""
+    return f"process:{node}"

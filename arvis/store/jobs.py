@@ -13,6 +13,7 @@ from arvis.domain.ids import first_id_at
 from arvis.domain.jobs import (
     CALLED,
     LONGEST_LEASE_MS,
+    POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_REST_MS,
@@ -178,11 +179,15 @@ class SqlJobs:
             case HandedBack():
                 return self._postpone(job, now, now, attempts=0, error=None, reason="handed_back")
 
-    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True) -> list[Job]:
+    def rescue(self, node: str, boot: str, now: int, *, judge: bool = True, died: str = "") -> list[Job]:
         self._session.execute("shorten_leases", longest=now + LONGEST_LEASE_MS)
-        expired_before = now if judge else 0
-        self._session.execute("note_progress", node=node, boot=boot, expired_before=expired_before)
-        rows = self._session.rows("rescue_jobs", node=node, boot=boot, now=now, expired_before=expired_before)
+        lost = {"node": node, "expired_before": now if judge else 0}
+        self._session.execute(
+            "clear_suspects", **lost, boot=boot, died=died, suspect=SUSPECT_CRASHES, poison=POISON_CRASHES
+        )
+        self._session.execute("forget_dead_processes", **lost)
+        self._session.execute("note_progress", **lost, boot=boot)
+        rows = self._session.rows("rescue_jobs", **lost, boot=boot, now=now)
         rescued = [job_of(row) for row in rows]
         for job in rescued:
             self._lanes.announce(job.run_at, now)

@@ -120,6 +120,29 @@ RETURNING run_at;
 -- The clock was put back after these were given. Not void at once: their owners may be alive, and renew them.
 UPDATE jobs SET lease_until = :longest WHERE ready = 3 AND lease_until > :longest;
 
+-- name: clear_suspects
+-- A process died while no suspect ran: with jobs of which none is one, or (`died`) with none at all. Asked before
+-- `note_progress` and `rescue_jobs` change the rows that tell.
+UPDATE jobs SET crashes = crashes - 1
+WHERE ready = 2 AND crashes > :suspect AND crashes < :poison AND (
+    EXISTS (
+        SELECT 1 FROM jobs AS dead
+        WHERE dead.ready = 3 AND dead.owner <> :boot AND (dead.lease_until < :expired_before OR dead.node = :node)
+        AND NOT EXISTS (
+            SELECT 1 FROM jobs AS beside WHERE beside.ready = 3 AND beside.owner = dead.owner AND beside.crashes >= :suspect
+        )
+    )
+    OR (:died <> '' AND NOT EXISTS (SELECT 1 FROM jobs AS kept WHERE kept.ready = 3 AND kept.owner = :died))
+);
+
+-- name: forget_dead_processes
+-- Another process judges their deaths now, by the jobs that they held: at their next start nobody could tell.
+UPDATE settings SET value = ''
+WHERE key IN (
+    SELECT 'process:' || jobs.node FROM jobs
+    WHERE jobs.ready = 3 AND jobs.lease_until < :expired_before AND jobs.node <> :node
+);
+
 -- name: note_progress
 -- Of what `rescue_jobs` takes next: whoever got further since the last death begins to count anew.
 UPDATE jobs

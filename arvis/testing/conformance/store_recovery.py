@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from arvis.domain.jobs import (
+    POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_REST_MS,
@@ -36,6 +37,7 @@ from arvis.testing.conformance.store_scripts import (
     end_effect,
     get,
     hasten,
+    head_of,
     make_progress,
     message,
     next_due,
@@ -167,6 +169,63 @@ class RecoveryCases(JobCases):
         other = await store.write(claim_one)
         await store.write(settle, other, Retry(suspect.run_at, "no"))
         assert {job.id for job in await self._started(store, suspect.run_at)} == {suspect.id, other.id}
+
+    async def test_a_death_without_a_suspect_takes_one_crash_of_each_suspect_back(self, store: Store) -> None:
+        """A process that dies without it, too, is no evidence against a job; it stays a suspect."""
+        await store.write(add, message("slow"))
+        now = await self._crashed(store, POISON_CRASHES - 1)
+        for crashes in (POISON_CRASHES - 2, SUSPECT_CRASHES, SUSPECT_CRASHES):
+            await store.write(add, message(f"quick-{crashes}"))
+            await store.write(claim_one)
+            await store.write(rescue, NOW)
+            slow = await self._head(store, "slow")
+            assert (slow.crashes, slow.run_at) == (crashes, now)
+            await store.write(settle, await store.write(claim_one), Done())
+
+    async def test_a_process_that_died_without_any_work_says_so_too(self, store: Store) -> None:
+        await store.write(add, message("slow"))
+        await self._crashed(store, POISON_CRASHES - 1)
+        await store.write(rescue, NOW, died="dead")
+        assert (await self._head(store, "slow")).crashes == POISON_CRASHES - 2
+        await store.write(rescue, NOW)
+        assert (await self._head(store, "slow")).crashes == POISON_CRASHES - 2
+
+    async def test_a_death_with_another_suspect_takes_nothing_back(self, store: Store) -> None:
+        """Two that kill their process do not excuse each other."""
+        for lane in ("a", "b"):
+            await store.write(add, message(lane))
+        now, deaths, poison = NOW, 0, 0
+        while poison < 2:
+            started = await self._started(store, now)
+            for job in started:
+                if job.crashes >= POISON_CRASHES:
+                    poison += await store.write(settle, job, Failed("poison", ""), now)
+            if any(job.crashes < POISON_CRASHES for job in started):
+                await store.write(rescue, now, died=BOOT)
+                deaths += 1
+            now += SUSPECT_REST_MS
+        assert deaths == SUSPECT_CRASHES + 2 * (POISON_CRASHES - SUSPECT_CRASHES)
+
+    async def test_a_verdict_is_not_taken_back(self, store: Store) -> None:
+        await store.write(add, message("slow"))
+        await self._crashed(store, POISON_CRASHES)
+        await store.write(rescue, NOW, died="dead")
+        assert (await self._head(store, "slow")).crashes == POISON_CRASHES
+
+    async def _crashed(self, store: Store, times: int) -> int:
+        """Let the one job be part of so many deaths; the time at which it may run again."""
+        now = NOW
+        for _ in range(times):
+            await store.write(wake, now)
+            await store.write(claim_one, now)
+            [rescued] = await store.write(rescue, now, died=BOOT)
+            now = rescued.run_at
+        return now
+
+    async def _head(self, store: Store, lane: str) -> Job:
+        head = await store.write(head_of, lane)
+        assert head is not None
+        return head
 
     async def _only(self, store: Store, now: int) -> Job:
         [job] = await self._started(store, now)

@@ -60,8 +60,8 @@ def hasten(tx: Transaction, now: int) -> None:
     tx.jobs.hasten(now)
 
 
-def rescue(tx: Transaction, now: int, *, boot: str = "boot-2", node: str = NODE) -> list[Job]:
-    return tx.jobs.rescue(node, boot, now)
+def rescue(tx: Transaction, now: int, *, boot: str = "boot-2", node: str = NODE, died: str = "") -> list[Job]:
+    return tx.jobs.rescue(node, boot, now, died=died)
 
 
 def cancel(tx: Transaction, job_id: str, now: int = NOW) -> Job | None:

@@ -12,6 +12,7 @@ from arvis.domain.jobs import (
     CALLED,
     CRASH_DELAYS,
     LONGEST_LEASE_MS,
+    POISON_CRASHES,
     SUSPECT_ALONE_MS,
     SUSPECT_CRASHES,
     SUSPECT_REST_MS,
@@ -217,6 +218,7 @@ class JobModel:
         result: list[Job],
         progress: Mapping[str, int],
         judge: bool = True,
+        died: str = "",
     ) -> None:
         running = [job for job in self.jobs.values() if job.status == "running"]
         for job in running:
@@ -224,12 +226,23 @@ class JobModel:
         expired = [job for job in running if judge and job.lease_until < now]
         lost = [job for job in running if job in expired or (job.node == node and job.owner != boot)]
         assert {job.id for job in result} == {job.id for job in lost}, "rescued"
+        self._clear_suspects(lost, boot, died)
         for job in lost:
             now_at = progress.get(job.new.execution_id or "", 0)
             got_further, job.progress = job.progress < now_at, now_at
             delay = 0 if got_further or job.crashes >= len(CRASH_DELAYS) else CRASH_DELAYS[job.crashes]
             job.crashes = 0 if got_further else job.crashes + 1
             self._rest(job, now + 1000 * delay, now, None)
+
+    def _clear_suspects(self, lost: Sequence[ModelJob], boot: str, died: str) -> None:
+        running = [job for job in self.jobs.values() if job.status == "running"]
+        suspected = {job.owner for job in running if job.crashes >= SUSPECT_CRASHES}
+        idle = died != "" and died not in {job.owner for job in running}
+        if not idle and {job.owner for job in lost} - {boot} <= suspected:
+            return
+        for head in (lane[0] for lane in self.lanes.values()):
+            if head.status == "pending" and not head.claimable and SUSPECT_CRASHES < head.crashes < POISON_CRASHES:
+                head.crashes -= 1
 
     def _see_hold_suspects(self, now: int, *, result: None) -> None:
         running = [job for job in self.jobs.values() if job.status == "running" and job.crashes >= SUSPECT_CRASHES]
