@@ -1,6 +1,7 @@
 """Read a YAML text into plain values and remember the line of each.
 
-The text is not trusted: anchors, tags of other languages and deep nesting are refused before anything is built.
+The text is not trusted: anchors, tags of other languages, deep nesting and too many values are refused before anything is
+built.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from arvis.config.problems import KeyPath, Problem
 _MAX_DEPTH = 30
 #: Characters of a configuration; whoever reads the file may stop one later.
 MAX_TEXT = 1_000_000
+#: Values and keys of a text: each takes a thousand times as long to build as its letters take to read.
+MAX_VALUES = 50_000
 _SCALARS = ("null", "bool", "int", "float")
 
 #: Characters of a number: YAML reads `1:1:1:…` as base 60, which takes hours for a long one.
@@ -138,11 +141,15 @@ def _refuse_traps(text: str) -> None:
     """One pass over the events, which never recurses, so that the tree built next is small and shallow."""
     if len(text) > MAX_TEXT:
         raise UnreadableText("it is larger than 1 MB", "Move long prompts into the dashboard.")
-    depth = 0
+    depth = values = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         line = _line(event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise UnreadableText("anchors (&name, *name) are not allowed", "Write the value out, or quote it.", line)
+        if isinstance(event, yaml.NodeEvent):
+            values += 1
+        if values > MAX_VALUES:
+            raise UnreadableText(f"it holds more than {MAX_VALUES} values", "Divide it, or write less.", line)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         if isinstance(event, yaml.CollectionEndEvent):

@@ -47,13 +47,13 @@ from arvis.web.workflow_shapes import (
 from arvis.workflows import desk, documents
 from arvis.workflows.checking import Known
 from arvis.workflows.desk import Examined, There, Wanted
-from arvis.workflows.document import write
+from arvis.workflows.document import MOST_MARKS, write
 from arvis.workflows.examples import examples
 from arvis.workflows.schema import schema
 
 ALL, ONE = "/api/workflows", "/api/workflows/{workflow}"
 #: A document, and the little that stands around it.
-LIMIT = BodyLimit(size=1_048_576, marks=400_000)
+LIMIT = BodyLimit(size=1_048_576, marks=MOST_MARKS)
 _NUMBER = {"version": {**INTEGER, "minimum": 1}}
 _REFUSED = 422
 _MEDIA = {"json": "application/octet-stream", "yaml": "application/yaml"}

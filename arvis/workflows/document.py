@@ -19,6 +19,8 @@ from arvis.workflows import kinds, playbook
 
 DocumentForm = Literal["json", "yaml"]
 
+#: Brackets and commas of a document in JSON: of each, something is made and checked.
+MOST_MARKS = 100_000
 #: Whole numbers up to here are the same in JSON, in Python and in the editor.
 _LARGEST = 2**53
 #: Between these every language writes a number in the same way.
@@ -168,6 +170,8 @@ def read(text: str, form: DocumentForm) -> Any:
 
 
 def _from_json(text: str) -> Any:
+    if sum(text.count(mark) for mark in "[{,") > MOST_MARKS:
+        raise _unreadable("it holds too many values", "Divide it into several workflows.")
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite, parse_int=_number)
     except json.JSONDecodeError as error:

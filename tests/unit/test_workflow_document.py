@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -278,6 +279,22 @@ def test_a_name_that_stands_twice_is_told_with_both_lines() -> None:
 def test_what_is_too_large_is_not_read(form: DocumentForm) -> None:
     with pytest.raises(TooLarge):
         read('"' + "é" * 500_000 + '"', form)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("yaml", f"nodes: [{'b: ,' * 70_000}]"),
+        ("yaml", "nodes:\n" + "- a\n" * 70_000),
+        ("yaml", "\n".join(f"k{number}: 1" for number in range(30_000))),
+        ("json", f'{{"nodes": [{",".join(["{}"] * 90_000)}]}}'),
+    ],
+)
+def test_a_text_of_too_many_values_is_refused_before_anything_is_built(form: DocumentForm, text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(Unprocessable, match="values"):
+        read(text, form)
+    assert time.process_time() - begun < 1.0
 
 
 def test_values_of_other_kinds_are_text_in_yaml() -> None:
