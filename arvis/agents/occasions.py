@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arvis.agents.outcome import WorkStatus
-from arvis.agents.owners import tell_owner
+from arvis.agents.owners import Hint, tell_owner
 from arvis.domain.executions import Execution
 from arvis.domain.schedules import Occurrence, OccurrenceStatus, Schedule
 from arvis.domain.text import storable
@@ -72,7 +72,8 @@ def _failed(tx: Transaction, schedule: Schedule, report: str, now: int) -> None:
     tx.schedules.rate(schedule.id, failures, now + rest if schedule.next_run is not None else None)
     if failures == TOLD_AFTER or failures % TOLD_EVERY == 0:
         text = (
-            f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: "
-            f"{report or 'it said nothing'}\n`arvis schedules show {schedule.id}` tells more; it goes on by itself, less often."
+            f"The {schedule.kind} “{schedule.name}” has failed {failures} times in a row: {report or 'it said nothing'}\n"
+            "It continues by itself, less often."
         )
-        tell_owner(tx, f"schedule:{schedule.id}", text, now, every=0)
+        hint = Hint(f" `arvis schedules show {schedule.id}` shows more.", " The page Schedules shows more.")
+        tell_owner(tx, f"schedule:{schedule.id}", text, now, every=0, hint=hint)

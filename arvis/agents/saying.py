@@ -217,8 +217,7 @@ def notice(
         wait_id=wait_id,
     )
     tx.messages.add(said)
-    agent = tx.agents.get(said.agent_id or "")
-    deliver(tx, said, agent=agent, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
+    deliver(tx, said, agent=None, answers=answers, priority=priority, now=now, buttons=buttons, files=files)
     return said
 
 

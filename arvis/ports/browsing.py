@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from arvis.domain.conversations import Compaction
@@ -100,6 +101,25 @@ class TalkDetail:
     summary: Compaction | None
 
 
+class QuestionState(StrEnum):
+    """`closed`: the work that asked has ended otherwise, so an answer is no longer wanted."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownQuestion:
+    """The question that a message shows. `decision` is what a person decided, such as `approve`; `answered_at` in ms."""
+
+    id: str
+    state: QuestionState
+    decision: str | None = None
+    answered_at: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
     """A stored message as it was seen. `agent` is a slug, `cost_micros` that of the turn which it ends."""
@@ -110,6 +130,7 @@ class ShownMessage:
     cost_micros: int = 0
     deliveries: Sequence[Delivery] = ()
     answered_by: str | None = None
+    question: ShownQuestion | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from arvis.domain.errors import Unprocessable
@@ -12,7 +14,9 @@ from arvis.domain.messages import Attachment, Delivery, MessageStatus, StoredMes
 from arvis.ports.browsing import (
     MessageFilter,
     Person,
+    QuestionState,
     ShownMessage,
+    ShownQuestion,
     TalkDetail,
     TalkFilter,
     TalkView,
@@ -79,7 +83,7 @@ class SqlTalkInsights:
             else:
                 rows = await snapshot.rows("own_messages", **bounds, principal_id=own.principal_id)
             more = await _more_of(snapshot, conversation_id, rows[:limit])
-        shown = [_shown_of(row, *more) for row in rows[:limit]]
+        shown = [replace(_shown_of(row, *more), question=_question_of(row)) for row in rows[:limit]]
         return Page(shown, shown[-1].message.id if len(rows) > limit else None)
 
     async def whole_talk(self, conversation_id: str, *, after: str, limit: int) -> Sequence[StoredMessage]:
@@ -189,6 +193,23 @@ def _shown_of(
         deliveries=deliveries.get(message.id, ()),
         answered_by=row["answered_by"],
     )
+
+
+def _question_of(row: Row) -> ShownQuestion | None:
+    """Return the question that the message of a row shows."""
+    if row["wait_id"] is None:
+        return None
+    answer = None if row["wait_answer"] is None else json.loads(row["wait_answer"])
+    at = row["wait_answered_at"]
+    if at is None:
+        return ShownQuestion(row["wait_id"], QuestionState.OPEN)
+    if answer is None:
+        return ShownQuestion(row["wait_id"], QuestionState.CLOSED, answered_at=at)
+    if answer["expired"]:
+        return ShownQuestion(row["wait_id"], QuestionState.EXPIRED, answered_at=at)
+    given = answer["value"]
+    decision = given.get("decision") if isinstance(given, dict) else None
+    return ShownQuestion(row["wait_id"], QuestionState.ANSWERED, decision, at)
 
 
 async def _question(snapshot: Snapshot, row: Row) -> WaitView:

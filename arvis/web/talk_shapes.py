@@ -17,7 +17,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.taint import Label
-from arvis.ports.browsing import ShownMessage, TalkDetail, TalkView
+from arvis.ports.browsing import QuestionState, ShownMessage, ShownQuestion, TalkDetail, TalkView
 from arvis.web.schemas import BOOLEAN, INTEGER, NUMBER, STRING, TIME, Schema, array, one_of, optional, record
 from arvis.web.views import Json, file_view
 
@@ -65,6 +65,17 @@ STORED_ATTACHMENT: Schema = record(
 )
 STORED_FILE: Schema = record({"name": STRING, "contentType": STRING, "size": INTEGER, "url": STRING})
 STORED_BUTTON: Schema = record({"id": STRING, "label": STRING, "style": one_of(ButtonStyle)})
+QUESTION: Schema = record(
+    {
+        "id": {**STRING, "description": "Of the question: GET /api/waits/{wait} shows it whole."},
+        "state": {
+            **one_of(QuestionState),
+            "description": "`closed`: the work that asked has ended, so no answer is wanted any more.",
+        },
+        "decision": {**optional(STRING), "description": "Such as `approve`, once a person has answered."},
+        "answeredAt": optional(TIME),
+    }
+)
 STORED_MESSAGE: Schema = record(
     {
         "id": STRING,
@@ -85,6 +96,7 @@ STORED_MESSAGE: Schema = record(
         "files": array(STORED_FILE),
         "buttons": array(STORED_BUTTON),
         "delivery": {**optional(one_of(DeliveryState)), "description": "How far it has come; null where none left."},
+        "question": {**optional(QUESTION), "description": "The question that this message shows."},
         "createdAt": TIME,
     }
 )
@@ -152,7 +164,14 @@ def shown_view(shown: ShownMessage) -> Json:
             for button in each.buttons
         ],
         "delivery": _state_of(deliveries),
+        "question": _question(shown.question),
     }
+
+
+def _question(shown: ShownQuestion | None) -> Json | None:
+    if shown is None:
+        return None
+    return {"id": shown.id, "state": shown.state, "decision": shown.decision, "answeredAt": shown.answered_at}
 
 
 def stored_view(message: StoredMessage) -> Json:

@@ -287,3 +287,26 @@ async def test_the_first_load_is_small(browser: Browser, daemon: Daemon, figures
     whole = sum(sizes.values())
     figures.append(f"first load of the chat: {whole / 1024:.0f} KB gzip in {len(sizes)} answers (limit 250)")
     assert whole <= BUDGET, sizes
+
+
+async def test_an_answered_question_says_what_was_decided(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon, "write_file")
+    await say(dashboard, WRITE)
+    question = dashboard.get_by_role("region", name="Waits for your decision")
+    await question.get_by_role("button", name="Reject").click()
+    await expect(question).to_have_count(0)
+    closed = dashboard.get_by_text("This question is closed: it was rejected.")
+    await expect(closed).to_be_visible()
+    await dashboard.reload()
+    await expect(closed).to_be_visible()
+
+
+async def test_what_arvis_says_itself_is_a_notice_and_no_word_of_the_agent(dashboard: Page, daemon: Daemon) -> None:
+    await talk_with(dashboard, daemon)
+    await say(dashboard, "demo: fail auth")
+    notice = dashboard.locator("[data-notice]").filter(has_text="had to give up a task")
+    for _ in range(2):
+        await expect(notice).to_contain_text("Arvis Notice")
+        await expect(notice).to_contain_text("The page Queue shows what was given up")
+        await expect(notice).not_to_contain_text("arvis jobs")
+        await dashboard.reload()

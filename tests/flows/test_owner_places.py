@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from arvis.agents.owners import HOUR_MS, choose_place, tell_of_bot, tell_of_dead_letter, tell_owner
 from arvis.domain.jobs import Failed, Job
 from arvis.domain.messages import Address, DeliveryState
@@ -78,3 +80,20 @@ async def test_a_turn_that_is_given_up_is_told_but_no_budget_that_is_used_up(hou
     assert await write(tell_of_dead_letter, job, Failed("auth", "the key is refused"), NOW)
     told = await house.until_sent(1, "ops")
     assert told[-1].startswith("Helper had to give up a task (auth): the key is refused")
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (Address("web", "web", "web-ann"), "The page Connectors and bots"),
+        (Address("web", "web", "cli-ann"), "`arvis bots list`"),
+        (OFFICE, "`arvis bots list`"),
+    ],
+)
+async def test_a_notice_names_what_its_reader_has_at_hand(house: House, place: Address, words: str) -> None:
+    write = house.store.write
+    await write(choose_place, place, NOW)
+    assert await write(tell_of_bot, PLATFORM, "other", "It is down.", NOW)
+    [delivery] = await house.insights.deliveries_after(place, 0, 100)
+    assert words in delivery.content
+    assert delivery.agent is None

@@ -143,3 +143,26 @@ async def test_a_message_that_replies_to_the_question_is_feedback_on_it(site: Si
     assert (await house.until_status(first, MessageStatus.ANSWERED)).reply == "Then I leave it."
     outputs = [each for turn in house.provider.asked[-1].turns for each in turn.outputs]
     assert "Only the left side" in outputs[0].content
+
+
+async def test_a_message_says_how_far_its_question_is(site: Site, house: House) -> None:
+    house.provider.script += [asking(call(1, "rm", words="the attic")), "Done."]
+    first = await say(house, "ann", "helper")
+    talk = (await house.timeline(first)).message.conversation_id
+
+    async def question() -> Any:
+        items = (await site.call("GET", f"/api/conversations/{talk}/messages")).json()["items"]
+        assert all(each["question"] is None for each in items if each["role"] in {"user", "assistant"})
+        return next(each["question"] for each in items if each["question"] is not None)
+
+    (wait,) = await listed(site, VIEWER_KEY)
+    assert await question() == {"id": wait["id"], "state": "open", "decision": None, "answeredAt": None}
+    await site.call("POST", f"/api/waits/{wait['id']}/answer", json={"decision": "approve"})
+    await house.until_status(first, MessageStatus.ANSWERED)
+    shown = await question()
+    assert (shown["state"], shown["decision"], shown["answeredAt"] is None) == ("answered", "approve", False)
+    house.provider.script.append(asking(call(2, "rm", words="the cellar")))
+    second = await say(house, "ann", "helper")
+    execution = (await house.timeline(second)).message.execution_id
+    assert (await site.call("POST", f"/api/executions/{execution}/cancel")).status == 200
+    assert (await question())["state"] == "closed"

@@ -206,18 +206,22 @@ SELECT CAST(count(*) AS BIGINT) AS number FROM compactions WHERE conversation_id
 -- name: shown_messages
 SELECT messages.*, agents.slug,
     (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = messages.execution_id
-        AND jobs.status IN ('pending', 'running')) AS job_status
+        AND jobs.status IN ('pending', 'running')) AS job_status,
+    waits.answer AS wait_answer, waits.answered_at AS wait_answered_at
 FROM messages
 LEFT JOIN agents ON agents.id = messages.agent_id
+LEFT JOIN waits ON waits.id = messages.wait_id
 WHERE messages.conversation_id = :conversation_id AND messages.id < :before AND messages.superseded = 0
 ORDER BY messages.id DESC LIMIT :limit;
 
 -- name: own_messages
 SELECT messages.*, agents.slug,
     (SELECT max(jobs.status) FROM jobs WHERE jobs.execution_id = messages.execution_id
-        AND jobs.status IN ('pending', 'running')) AS job_status
+        AND jobs.status IN ('pending', 'running')) AS job_status,
+    waits.answer AS wait_answer, waits.answered_at AS wait_answered_at
 FROM messages
 LEFT JOIN agents ON agents.id = messages.agent_id
+LEFT JOIN waits ON waits.id = messages.wait_id
 LEFT JOIN messages AS asked ON asked.id = messages.reply_to
 WHERE messages.conversation_id = :conversation_id AND messages.id < :before AND messages.superseded = 0
     AND (messages.principal_id = :principal_id OR asked.principal_id = :principal_id)

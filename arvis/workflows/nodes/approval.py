@@ -11,7 +11,7 @@ from typing import Any
 
 from arvis.agents.answers import ASKS
 from arvis.agents.asking import digest
-from arvis.agents.owners import tell_owner
+from arvis.agents.owners import Hint, tell_owner
 from arvis.domain.executions import Answer, WaitKind
 from arvis.domain.workflows import LogType
 from arvis.graph.context import NodeContext
@@ -127,5 +127,6 @@ def _deadline(context: NodeContext, minutes: Any) -> int | None:
 
 
 def _tell(tx: Transaction, run_id: str, label: str, now: int) -> None:
-    text = f"A workflow waits for an answer at “{label}”, and nobody answered in time. `arvis waits list` shows the question."
-    tell_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0)
+    text = f"A workflow waits for an answer at “{label}”, and the deadline has passed without one."
+    hint = Hint(" `arvis waits list` shows the question.", " The page Approvals shows the question.")
+    tell_owner(tx, f"escalated:{run_id}:{label}", text, now, every=0, hint=hint)

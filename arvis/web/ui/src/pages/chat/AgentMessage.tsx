@@ -1,5 +1,6 @@
 import { memo, useDeferredValue, useState } from "react";
 import { Link } from "wouter";
+import { useApi } from "../../api/hooks";
 import { useMay } from "../../api/session";
 import { Button } from "../../parts/button";
 import { Markdown } from "../../parts/markdown";
@@ -36,14 +37,20 @@ export const AgentMessage = memo(function AgentMessage({
   const about = entry.replyTo ?? entry.messageId;
   const buttons = question !== undefined || decided ? entry.buttons.filter((one) => !isWaitButton(one)) : entry.buttons;
   return (
-    <article className={styles.agent} data-kind="agent" data-message={entry.messageId ?? undefined}>
+    <article
+      className={entry.notice ? `${styles.agent} ${styles.notice}` : styles.agent}
+      data-kind="agent"
+      data-notice={entry.notice || undefined}
+      data-message={entry.messageId ?? undefined}
+    >
       <p className={styles.name}>
         <Foreign text={name} />
+        {entry.notice && <span className="muted"> {texts.notice}</span>}
       </p>
       {/* A stream is silent for screen readers; the finished text is read once, whole. */}
       <div data-body aria-busy={entry.streaming || undefined} aria-live={entry.streaming ? "off" : undefined}>
         {question === undefined && !decided && <Markdown text={entry.streaming ? text : entry.text} />}
-        {decided && <Decided wait={waitOf(entry)} text={entry.text} />}
+        {decided && <Decided wait={waitOf(entry) ?? ""} known={entry.question?.decision ?? null} text={entry.text} />}
         <Files files={entry.files} />
       </div>
       {question && <Question wait={question} />}
@@ -56,13 +63,17 @@ export const AgentMessage = memo(function AgentMessage({
   );
 });
 
-/** A question that is no longer open: its words ask for nothing any more, and the page Approvals knows the answer. */
-function Decided({ wait, text }: { wait: string | null; text: string }) {
+/** A question that is no longer open, with the decision: the message brings it, or the question itself is asked. */
+function Decided({ wait, known, text }: { wait: string; known: string | null; text: string }) {
   const reads = useMay("viewer");
+  const found = useApi("GET /api/waits/{wait}", known === null && reads ? { path: { wait } } : null);
+  const given = found.data?.answer as { decision?: string } | null | undefined;
+  const decision = known ?? given?.decision ?? null;
+  const words: Record<string, string> = texts.decisions;
   return (
     <>
       <p className="muted">
-        {texts.questionDecided}{" "}
+        {decision === null ? texts.questionDecided : (words[decision] ?? texts.questionDecided)}{" "}
         {reads && <Link href={`/approvals/${wait}?state=answered`}>{texts.questionAnswer}</Link>}
       </p>
       <details>

@@ -11,7 +11,7 @@ import { NoteLine } from "./NoteLine";
 import { Question } from "./Question";
 import { texts } from "./texts";
 import { UserMessage } from "./UserMessage";
-import { useQuestions, waitOf } from "./waits";
+import { isDecided, useQuestions, waitOf } from "./waits";
 
 const NEAR_END_PX = 80;
 
@@ -66,10 +66,10 @@ export function Log({
                 <AgentMessage
                   key={entry.key}
                   entry={entry}
-                  name={who(entry.agent)}
+                  name={entry.notice ? texts.arvis : who(entry.agent)}
                   chat={chat}
                   question={wait === null ? undefined : questions.byId.get(wait)}
-                  decided={wait !== null && questions.known && !questions.byId.has(wait)}
+                  decided={isDecided(entry, questions, wait)}
                   mayAct={mayAct}
                 />
               );

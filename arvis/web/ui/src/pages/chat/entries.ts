@@ -17,6 +17,9 @@ export type ShownFile = { name: string; size: number | null; contentType: string
 
 export type Choice = { id: string; label: string };
 
+/** The question that a stored message shows, and what became of it. */
+export type Asked = { id: string; open: boolean; decision: string | null };
+
 /** What a person wrote. `id` is our own until and after the server's `messageId`; `past`: the history brought it. */
 export type UserEntry = {
   key: string;
@@ -33,8 +36,8 @@ export type UserEntry = {
   past: boolean;
 };
 
-/** What an agent said. A stream is one that is not `final`; `length` is what came of it, in code points. `aside` marks a notice
- * on the way, which answers nothing. */
+/** What an agent or Arvis itself (`notice`) said. A stream is one that is not `final`; `length` is what came of it, in code
+ * points. `aside` marks a notice on the way, which answers nothing. `question` is known of stored messages only. */
 export type AgentEntry = {
   key: string;
   kind: "agent";
@@ -48,6 +51,8 @@ export type AgentEntry = {
   final: boolean;
   streaming: boolean;
   aside: boolean;
+  notice: boolean;
+  question: Asked | null;
   buttons: Choice[];
   past: boolean;
 };

@@ -109,6 +109,12 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     streaming: false,
     // A notice may be the end of a message, the words on the way never are.
     aside: message.role === WRITTEN_ON_THE_WAY || message.role === "notice",
+    notice: message.role === "notice",
+    question: message.question && {
+      id: message.question.id,
+      open: message.question.state === "open",
+      decision: message.question.decision,
+    },
     buttons: message.buttons.map(({ id, label }) => ({ id, label })),
     files: message.files.map(({ name, size, contentType, url }) => ({ name, size, contentType, url })),
   };

@@ -15,6 +15,7 @@ export const isWaitButton = ({ id }: Choice): boolean => BUTTON.test(id);
 
 /** The question that a message shows, or `null`. */
 export function waitOf(entry: AgentEntry): string | null {
+  if (entry.question !== null) return entry.question.id;
   for (const { id } of entry.buttons) {
     const found = BUTTON.exec(id)?.[1];
     if (found !== undefined) return found;
@@ -29,6 +30,11 @@ type Questions = {
   /** Asked here, by no message that is shown. */
   elsewhere: readonly Wait[];
 };
+
+/** A stored message says whether its question is open; of one that came live, or was answered since, the list of open ones does. */
+export function isDecided({ question }: AgentEntry, { known, byId }: Questions, wait: string | null): boolean {
+  return wait !== null && (question?.open === false || (known && !byId.has(wait)));
+}
 
 export function useQuestions(chat: Chat, { talk }: View): Questions {
   const client = useQueryClient();
