@@ -101,3 +101,6 @@ def test_bots_that_are_down_while_the_daemon_runs(patient: Patient) -> None:
         found = patient.examined()["bot_states"]
     assert (found.status, found.what) == ("warn", "Bots that are down: 1 of 1")
     assert found.why == "clinic/main: The token is old."
+    assert patient.examined()["platforms"].what == "Bots in the configuration file: none", (
+        "no word of those that were added"
+    )

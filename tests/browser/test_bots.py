@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, ViewportSize, expect
 
 from tests.browser.daemon import Daemon
 from tests.browser.secrets_watch import SecretsWatch
@@ -123,9 +123,11 @@ async def test_what_a_platform_cannot_take_is_told_in_the_form(
 ) -> None:
     await with_bot(daemon, telegram, "strict")
     await dashboard.goto("/settings/bots/telegram/strict")
+    await dashboard.set_viewport_size(ViewportSize(width=1280, height=500))
     await dashboard.get_by_label("Late after").fill("soon")
     await dashboard.get_by_role("button", name="Save").click()
     await expect(dashboard.get_by_role("alert")).to_contain_text("such as 90s, 15m or 24h")
+    await expect(dashboard.get_by_role("alert")).to_be_in_viewport()
     await expect(dashboard.get_by_label("Late after")).to_have_value("soon")
     assert "late_after" not in (await bot(daemon, "strict"))["settings"]
 

@@ -6,6 +6,7 @@ import re
 
 from playwright.async_api import Browser, Page, ViewportSize, expect
 
+from arvis.testing.openai_server import openai_server
 from tests.browser.asking import ask, hire, visitor
 from tests.browser.chatting import answers, say, talk_with
 from tests.browser.daemon import Daemon
@@ -104,3 +105,25 @@ async def test_a_budget_that_is_used_up_is_seen_in_the_top_bar(dashboard: Page, 
     await dashboard.goto("/now")
     await expect(dashboard.get_by_title("The budget of the day is used up")).to_contain_text("today")
     await daemon.api("PATCH", "/api/settings", {"changes": {"budgets.daily_usd": None}})
+
+
+async def test_what_went_wrong_stands_first_in_the_doctor(dashboard: Page, daemon: Daemon) -> None:
+    statuses = {check["status"] for check in (await daemon.api("GET", "/api/doctor"))["items"]}
+    assert {"ok", "warn"} <= statuses
+    await dashboard.goto("/settings/doctor")
+    await expect(dashboard.get_by_text(re.compile(r"\d+ checks"))).to_be_visible(timeout=15_000)
+    groups = dashboard.locator("main section").filter(has=dashboard.locator("ul"))
+    troubled = [await group.get_by_text(re.compile("^(Look|Wrong)$")).count() > 0 for group in await groups.all()]
+    assert troubled[0]
+    assert troubled == sorted(troubled, reverse=True)
+
+
+async def test_calls_without_a_price_are_not_shown_as_free(dashboard: Page, daemon: Daemon) -> None:
+    async with openai_server() as model:
+        account = {"name": "unpriced", "provider": "openai", "baseUrl": model.base_url, "apiKey": "sk-of-the-test"}
+        await daemon.api("POST", "/api/accounts", {**account, "model": "mystery-1"})
+        await hire(daemon, "mystic", model="mystery-1")
+        await ask(daemon, "hello", "mystic")
+        await daemon.api("DELETE", "/api/accounts/unpriced")
+    await dashboard.goto("/usage?by=model")
+    await expect(dashboard.get_by_role("row", name="mystery-1")).to_contain_text("No price")

@@ -106,6 +106,7 @@ async def test_a_run_is_begun_and_seen_to_its_end(dashboard: Page, daemon: Daemo
     for name in ("Start", "Writer", "Answer"):
         await expect(step(dashboard, name, "done")).to_be_visible()
     await expect(dashboard.get_by_text("It was done after")).to_be_visible()
+    await expect(dashboard.get_by_text("By hand, or by a program")).to_be_visible()
     await step(dashboard, "Writer").dblclick()
     panel = dashboard.get_by_role("region", name="Agent: Writer")
     await expect(panel).to_contain_text("a note about tea")

@@ -79,6 +79,24 @@ async def test_a_message_waits_for_the_first_account_that_comes_back(database: D
         assert answered.reply == "one"
 
 
+async def test_a_message_that_comes_while_accounts_rest_waits_although_another_can_never_answer(
+    database: Database,
+) -> None:
+    async with open_town(database) as (house, provider):
+        provider.errors |= {"one": limited(120), "two": limited(300)}
+        first = (await house.say("Hello")).message_id
+        await house.until_noted(first, "snoozed")
+        house.clock.put_forward(61)
+        second = (await house.say("Me too", channel="elsewhere")).message_id
+        waiting = await house.until_noted(second, "snoozed")
+        assert provider.asked == ["one", "two"], "neither is asked again before its time"
+        assert waiting.job is not None
+        provider.errors.clear()
+        await house.pass_time(60)
+        for message in (first, second):
+            assert (await house.until_status(message, MessageStatus.ANSWERED)).reply == "one"
+
+
 async def test_a_circuit_is_kept_for_the_next_start_and_for_other_processes(database: Database) -> None:
     async with open_town(database) as (house, provider):
         provider.errors["one"] = ProviderError(KINDS.TIMEOUT, "nothing came", silent=True)
