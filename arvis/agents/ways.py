@@ -118,7 +118,7 @@ def _choices(tx: Transaction, agent: Agent, triggers: Sequence[Trigger], text: s
             continue
         version = tx.workflows.version(workflow.id, workflow.runnable)
         named = version.document.get("settings", {}).get("agent") if version is not None else None
-        if version is None or named not in {None, "", agent.id, agent.slug}:
+        if version is None or version.problems or named not in {None, "", agent.id, agent.slug}:
             continue
         if not authors_may_use(tx, agent, version.authors):
             continue

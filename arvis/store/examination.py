@@ -14,15 +14,18 @@ from arvis.domain.messages import DeliveryState
 from arvis.domain.platforms import BotStatus, StoredBot
 from arvis.domain.schedules import ScheduleKind
 from arvis.domain.webhooks import Webhook
+from arvis.ports.skills import StoredSkill
 from arvis.store.accounts import account_of, sound_account
 from arvis.store.agents import sound_agent
 from arvis.store.bots import bot_of, bot_status_of
 from arvis.store.schedules import sound_schedule
 from arvis.store.session import Row
+from arvis.store.skills import skill_of
 from arvis.store.snapshots import LAST
 from arvis.store.unreadable import complaint, complaints
 from arvis.store.variables import variable_of
-from arvis.store.webhooks import webhook_of
+from arvis.store.webhooks import sound_webhook, webhook_of
+from arvis.store.workflows import sound_version
 
 #: The key of `config/stored.py`.
 _SETTINGS = "config.changes"
@@ -74,6 +77,7 @@ class Records:
     bot_states: Sequence[BotStatus]
     webhooks: Sequence[Webhook]
     settings: str | None
+    skills: Sequence[StoredSkill]
     unreadable: Sequence[str]
 
 
@@ -104,7 +108,8 @@ def read_records(look: Look, now: int) -> Records:
         secrets=[variable_of(row) for row in look("variables_after", after="", limit=MOST) if row["secret"]],
         bots=[bot_of(row) for row in look("all_bots")],
         bot_states=[bot_status_of(row) for row in look("bot_statuses")],
-        webhooks=[webhook_of(row) for row in look("list_webhooks", before=LAST, agent_id=None, limit=MOST)],
+        webhooks=[webhook_of(row) for row in _webhooks(look)],
+        skills=[skill_of(row) for row in look("all_skills")],
         unreadable=_unreadable(look),
         settings=next((row["value"] for row in look("get_setting", key=_SETTINGS)), None),
     )
@@ -122,8 +127,26 @@ def _unreadable(look: Look) -> list[str]:
                 for kind in ScheduleKind
                 for row in look("schedules_of_kind", kind=kind, limit=MOST)
             ),
+            *(complaint("webhooks", "name", row, sound_webhook) for row in _webhooks(look)),
+            *(_complaint_of(look, row) for row in look("all_workflows")),
         ]
     )
+
+
+def _webhooks(look: Look) -> Sequence[Row]:
+    return look("list_webhooks", before=LAST, agent_id=None, limit=MOST)
+
+
+def _complaint_of(look: Look, workflow: Row) -> str | None:
+    """Why the versions of a workflow that count, the newest and the one that runs, cannot be read."""
+    versions = {workflow["version"], workflow["runnable"]} - {None}
+    rows = [
+        row
+        for number in sorted(versions)
+        for row in look("get_workflow_version", workflow_id=workflow["id"], version=number)
+    ]
+    found = complaints([complaint("version", "version", row, sound_version) for row in rows])
+    return f"workflows {workflow['slug']}: {', '.join(found)}" if found else None
 
 
 def _sound_bot(row: Row) -> None:

@@ -16,14 +16,14 @@ class SqlSkills:
         self._session = session
 
     def all(self) -> Sequence[StoredSkill]:
-        return sorted(map(_skill_of, self._session.rows("all_skills")), key=lambda skill: skill.slug)
+        return sorted(map(skill_of, self._session.rows("all_skills")), key=lambda skill: skill.slug)
 
     def stamps(self) -> Mapping[str, int]:
         return {row["slug"]: row["updated_at"] for row in self._session.rows("skill_stamps")}
 
     def get(self, slug: str) -> StoredSkill | None:
         row = self._session.one("get_skill", slug=slug)
-        return _skill_of(row) if row else None
+        return skill_of(row) if row else None
 
     def put(self, skill: StoredSkill) -> None:
         self._session.execute("put_skill", **asdict(skill))
@@ -32,5 +32,5 @@ class SqlSkills:
         return self._session.execute("remove_skill", slug=slug) == 1
 
 
-def _skill_of(row: Row) -> StoredSkill:
+def skill_of(row: Row) -> StoredSkill:
     return StoredSkill(**{name: row[name] for name in StoredSkill.__slots__})

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from arvis.store.session import Row
 
@@ -44,6 +44,13 @@ def texts_of(column: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ValueError("it is no list of texts")
     return tuple(found)
+
+
+def object_of(found: Any) -> dict[str, Any]:
+    """A value that is an object. Raises `ValueError` for anything else."""
+    if isinstance(found, dict):
+        return found
+    raise ValueError("it is no object")
 
 
 def complaints(found: Sequence[str | None]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arvis.domain.webhooks import Preset, Webhook
 from arvis.store.session import Row, Session
+from arvis.store.unreadable import lenient
 
 
 class SqlWebhooks:
@@ -52,5 +53,16 @@ class SqlWebhooks:
 
 
 def webhook_of(row: Row) -> Webhook:
+    """A web hook whose row cannot be read is switched off."""
+    return lenient("webhooks", "name", row, sound_webhook, _switched_off)
+
+
+def _switched_off(row: Row) -> Webhook:
+    fields = {name: row[name] for name in Webhook.__slots__}
+    return Webhook(**{**fields, "preset": Preset.PLAIN, "enabled": False})
+
+
+def sound_webhook(row: Row) -> Webhook:
+    """Raises what `UNREADABLE` names."""
     fields = {name: row[name] for name in Webhook.__slots__}
     return Webhook(**{**fields, "preset": Preset(row["preset"]), "enabled": bool(row["enabled"])})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from arvis.domain.executions import Execution
 from arvis.domain.ids import first_id_at
 from arvis.domain.workflows import PREFIX, LogEntry, Trigger, Workflow, WorkflowRun, WorkflowVersion
 from arvis.store.executions import execution_of
 from arvis.store.session import Row, Session, dump
+from arvis.store.unreadable import lenient, object_of
 
 
 class SqlWorkflows:
@@ -129,8 +131,27 @@ def workflow_of(row: Row) -> Workflow:
 
 
 def version_of(row: Row) -> WorkflowVersion:
+    """A version whose document cannot be read is an empty one with a problem, so that nothing runs it."""
+    return lenient("workflow_versions", "workflow_id", row, sound_version, _emptied)
+
+
+def sound_version(row: Row) -> WorkflowVersion:
+    """Raises what `UNREADABLE` names."""
     fields = {name: row[name] for name in WorkflowVersion.__slots__}
-    return WorkflowVersion(**{**fields, "document": json.loads(row["document"])})
+    document = object_of(json.loads(row["document"]))
+    object_of(document.get("settings", {}))
+    for part in ("nodes", "connections"):
+        entries = document.get(part, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise ValueError(f"`{part}` of its document is no list of objects")
+    return WorkflowVersion(**{**fields, "document": document})
+
+
+def _emptied(row: Row) -> WorkflowVersion:
+    fields = {name: row[name] for name in WorkflowVersion.__slots__}
+    note = "This version cannot be read. Restore an older version, or save the workflow again."
+    document: dict[str, Any] = {"nodes": [], "connections": [], "settings": {}}
+    return WorkflowVersion(**{**fields, "document": document, "problems": max(1, row["problems"]), "note": note})
 
 
 def trigger_of(row: Row) -> Trigger:

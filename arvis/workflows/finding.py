@@ -38,6 +38,8 @@ class DrawnGraphs:
         version = tx.workflows.version(*key)
         if version is None:
             return refusal(execution.graph, f"There is no version {key[1]} of this workflow.")
+        if version.problems:
+            return refusal(execution.graph, f"Version {key[1]} of this workflow cannot run.")
         graph = self._compiled(version, execution.graph)
         with self._lock:
             self._kept[key] = graph

@@ -24,13 +24,27 @@ VALUES ('01', 'telegram', 'broken', 'no json', '[1]', 1, 1, 1),
 INSERT INTO bot_states (platform, name, state, error, user_id, user_name, since, updated_at)
 VALUES ('telegram', 'broken', 'upside down', '', '', '', 1, 1);
 UPDATE schedules SET schedule = 'whenever', memo = 'no json', next_run = 1 WHERE name = 'broken';
+UPDATE webhooks SET preset = 'smoke' WHERE name = 'broken';
+UPDATE workflow_versions SET document = 'no json' WHERE workflow_id IN (SELECT id FROM workflows WHERE slug = 'broken');
+UPDATE workflow_versions SET document = '{"nodes": {"a": 1}, "connections": 5}'
+WHERE workflow_id IN (SELECT id FROM workflows WHERE slug = 'odd');
 INSERT INTO versions (kind, row_id, version, data, by_id, at) VALUES ('config', 'config', 9, 'no json', NULL, 1);
-INSERT INTO settings (key, value, updated_at) VALUES ('config', 'no json', 1)
+INSERT INTO settings (key, value, updated_at)
+VALUES ('config.changes', '{"mcp.servers": 5, "plugins.enabled": {"a": []}, "no.such": 1}', 1)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 INSERT INTO skills (slug, text, source, by_id, created_at, updated_at) VALUES ('broken', '---', '', '', 1, 1);
 INSERT INTO principals (id, platform, user_id, name, role, created_at, updated_at)
 VALUES ('01', 'web', 'broken', 'Broken', 'unknown', 1, 1);
 """
+
+#: Every message of the web begins it.
+DRAWN = {
+    "nodes": [
+        {"id": "t", "type": "trigger", "data": {"kind": "dashboard"}},
+        {"id": "end", "type": "end", "data": {}},
+    ],
+    "connections": [{"id": "c", "source": "t", "target": "end"}],
+}
 
 LISTS = (
     "agents",
@@ -70,6 +84,13 @@ def test_malformed_rows_cost_themselves_alone(tmp_path: Path) -> None:
         schedule |= {"platform": "web", "channelId": "room"}
         status, told = call(daemon, "POST", "/api/schedules", schedule)
         assert status == 201, told
+        for name in ("broken", "sound"):
+            webhook = {"name": name, "path": f"/{name}", "agent": "sound", "platform": "web", "channelId": "room"}
+            status, told = call(daemon, "POST", "/api/webhooks", {**webhook, "template": "Go"})
+            assert status == 201, told
+        for slug in ("broken", "odd"):
+            status, told = call(daemon, "POST", "/api/workflows", {"slug": slug, "name": slug, "document": DRAWN})
+            assert status == 201, told
         daemon.stop()
     with closing(sqlite3.connect(tmp_path / "data" / "arvis.db")) as connection:
         connection.executescript(MALFORMED)
@@ -83,11 +104,34 @@ def test_malformed_rows_cost_themselves_alone(tmp_path: Path) -> None:
         assert "cannot be read" in bots["broken"]["error"]
         status, answer = call(daemon, "POST", "/api/message", {"content": "Hello", "channelId": "room"})
         assert status == 202, answer
+        _malformed_work_is_refused(daemon)
         told = daemon.arvis("doctor", "--json")
         assert told.stdout, told.stderr
         found = json.loads(told.stdout)
         [rows] = [check for check in found["checks"] if check["id"] == "database_rows"]
-        for name in ("agents broken", "accounts broken", "bots broken", "schedules broken"):
+        for name in ("agents broken", "accounts broken", "bots broken", "schedules broken", "webhooks broken"):
             assert name in rows["why"]
-        assert "The row broken of the table agents cannot be read" in daemon.log()
+        for name in ("workflows broken", "workflows odd", "skills broken"):
+            assert name in rows["why"]
+        settings = next(check for check in found["checks"] if check["id"] == "stored_settings")
+        assert "mcp.servers" in settings["why"]
+        said = "".join(file.read_text() for file in (tmp_path / "data" / "logs").glob("*.log*"))
+        for table in ("agents", "webhooks"):
+            assert f"The row broken of the table {table} cannot be read" in said
         daemon.stop()
+
+
+def _malformed_work_is_refused(daemon: Daemon) -> None:
+    """Shown with its error, and begun by nothing; what is sound beside it works."""
+    hooks = {hook["name"]: hook["enabled"] for hook in call(daemon, "GET", "/api/webhooks")[1]["items"]}
+    assert hooks == {"broken": False, "sound": True}
+    assert call(daemon, "POST", "/hooks/broken", {})[0] in {404, 409}
+    assert call(daemon, "POST", "/hooks/sound", {})[0] == 401  # it asks for a signature
+    for slug in ("broken", "odd"):
+        status, told = call(daemon, "GET", f"/api/workflows/{slug}")
+        assert (status, told["document"]["nodes"]) == (200, []), told
+        assert "cannot be read" in told["note"]
+        status, told = call(daemon, "POST", f"/api/workflows/{slug}/runs", {})
+        assert status == 422, told
+    status, told = call(daemon, "GET", "/api/skills")
+    assert any("broken" in problem for problem in told["problems"]), told

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arvis.app.database import database_of
 from arvis.cli.checks.findings import Check, Group, Verdict, fail, failed, ok, warn
 from arvis.cli.checks.scene import Scene
-from arvis.domain.errors import ArvisError
+from arvis.domain.errors import ArvisError, Unprocessable
+from arvis.ports.skills import StoredSkill
 from arvis.process.lock import Holder
+from arvis.skills.skill import Source, read_skill
 from arvis.store.inspection import DatabaseState, log_bytes
 from arvis.store.integrity.soundness import Damaged, LogCut, Sound
 
@@ -63,10 +67,20 @@ def check_rows(scene: Scene) -> Verdict | None:
     rows = scene.database.rows
     if isinstance(rows, ArvisError):
         return failed(rows)
-    if rows.unreadable:
+    if unreadable := [*rows.unreadable, *_unreadable_skills(rows.skills)]:
         fix = "Save each of them again in the dashboard or by the command line, or remove it."
-        return fail("Some rows cannot be read and count as disabled", f"{'; '.join(rows.unreadable)}.", fix)
+        return fail("Some rows cannot be read and count as disabled", f"{'; '.join(unreadable)}.", fix)
     return ok("The rows can be read")
+
+
+def _unreadable_skills(skills: Sequence[StoredSkill]) -> list[str]:
+    found = []
+    for stored in skills:
+        try:
+            read_skill(stored.text, stem=stored.slug, source=Source.IMPORTED)
+        except Unprocessable as error:
+            found.append(f"skills {stored.slug} ({error.what})")
+    return found
 
 
 def check_log(scene: Scene) -> Verdict | None:
