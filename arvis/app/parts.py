@@ -19,6 +19,7 @@ from arvis.app.choices import InstalledChoices
 from arvis.app.code import build_workbench
 from arvis.app.doctor import Doctor
 from arvis.app.graphs import GraphParts, build_graphs
+from arvis.app.sandbox import build_sandbox
 from arvis.app.speech import Speech
 from arvis.app.tools import Toolbox
 from arvis.app.workflows import drawn_graphs
@@ -118,7 +119,12 @@ def _file_rules(base: Base, tools: ToolRules, fleet: BotFleet, speech: Speech) -
             raise FetchError("the bot that it came through is not there any more", permanent=True)
         return await connector.fetch(source, most)
 
-    reader = MediaReader(programs=GuardedPrograms(), transcriber=speech.transcriber, minutes=speech.minutes)
+    reader = MediaReader(
+        programs=GuardedPrograms(),
+        sandbox=build_sandbox(base),
+        transcriber=speech.transcriber,
+        minutes=speech.minutes,
+    )
     most = base.config.limits.attachment_bytes
     return FileRules(
         fetch=fetch, media=reader, sessions=tools.sessions, most_bytes=most, allowed=allowed_of(base.config)

@@ -1,4 +1,6 @@
-"""Takes the text out of one document, as a process of its own: `python -m arvis.media.child pdf|docx`.
+"""Takes the text out of one document, as a process of its own: `python child.py pdf|docx LIBRARIES…`.
+
+LIBRARIES are the folders in which the libraries below lie. Standard library only besides these, no other module of ours.
 
 The document comes over standard input, its text leaves over standard output as it is found, so that what was read before
 a limit is kept. Memory and time are bounded by the system: whatever a document makes of a few bytes ends here and not in
@@ -12,7 +14,10 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+#: What reads documents, and what that needs.
+LIBRARIES = ("pypdf", "mammoth", "cobble")
 
 #: Bytes of memory, and seconds of work.
 MEMORY = 134_217_728
@@ -26,7 +31,8 @@ _MOST_UNPACKED = 67_108_864
 DAMAGED, LOCKED, BOMB = 1, 4, 5
 
 
-def main(kind: str) -> int:
+def main(kind: str, libraries: Sequence[str]) -> int:
+    sys.path += libraries
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -66,4 +72,4 @@ def _paragraphs(data: bytes) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -10,7 +10,7 @@ from arvis.domain.text import storable
 from arvis.media.documents import KINDS, DocumentReader
 from arvis.media.measures import picture_problem, sound_seconds
 from arvis.media.sniffing import PICTURES, sniff, text_of
-from arvis.ports.sandbox import Programs
+from arvis.ports.sandbox import Programs, Sandbox
 from arvis.ports.transcriber import Sound, SpeechError, Transcriber
 
 #: Of one file, in characters; the whole file lies in the agent's folder.
@@ -33,10 +33,18 @@ class Reading:
 
 
 class MediaReader:
-    """`transcriber` is there where a speech engine is set up; a sound may last so many `minutes`."""
+    """`transcriber` is there where a speech engine is set up; a sound may last so many `minutes`. Documents are read in the
+    `sandbox` where one can be had."""
 
-    def __init__(self, *, programs: Programs, transcriber: Transcriber | None = None, minutes: float = 10.0) -> None:
-        self._documents = DocumentReader(programs=programs)
+    def __init__(
+        self,
+        *,
+        programs: Programs,
+        sandbox: Sandbox | None = None,
+        transcriber: Transcriber | None = None,
+        minutes: float = 10.0,
+    ) -> None:
+        self._documents = DocumentReader(programs=programs, sandbox=sandbox)
         self._transcriber = transcriber
         self._minutes = minutes
 
