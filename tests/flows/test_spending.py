@@ -208,6 +208,19 @@ async def test_a_call_that_a_kill_cut_off_is_booked_once(priced: House) -> None:
     assert await spent(priced) == booked
 
 
+async def test_the_commit_that_takes_back_jobs_of_a_dead_process_books_its_calls(priced: House) -> None:
+    """Looked at within that commit, so that nothing of this living process can have done it."""
+    now = priced.clock.now()
+
+    def take_back(tx: Transaction) -> Spent:
+        assert len(scripts.rescue(tx, "node", "boot-1", now, priced.purse.book_left)) == 1
+        return tx.spending.get(Pot(Budget.DAY, day_of(now, "UTC"), ""))
+
+    await begin_held(priced)
+    booked = await priced.store.write(take_back)
+    assert (booked.micros > DAILY / 2, booked.calls) == (True, 1)
+
+
 async def test_a_call_that_came_to_its_end_after_all_takes_the_place_of_its_estimate(priced: House) -> None:
     message, held = await begin_held(priced)
     await priced.store.write(scripts.rescue, "node", "boot-1", priced.clock.now(), priced.purse.book_left)
