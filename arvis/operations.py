@@ -17,7 +17,7 @@ from arvis.domain.messages import DeliveryState, Principal
 from arvis.graph import lifecycle
 from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
-from arvis.ports.operations import WaitAnswer, WaitRights
+from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
 from arvis.ports.store import Store, Transaction
 
 LIVE = {JobStatus.PENDING, JobStatus.RUNNING}
@@ -42,17 +42,17 @@ class StoreOperations:
     async def ask_anew(self, job_id: str, content: str, by: Principal) -> str:
         return await self._store.write(ask_anew, job_id, content, by, self._clock.now())
 
-    async def cancel_job(self, job_id: str) -> None:
-        cancelled = await self._store.write(_cancel, job_id, self._clock.now(), self._shown)
+    async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
+        cancelled = await self._store.write(_cancel, job_id, by, self._clock.now(), self._shown)
         cancelling.announce_cancelled(self._bus, cancelled)
 
     async def delete_job(self, job_id: str) -> None:
         await self._store.write(_delete, job_id)
 
-    async def cancel_execution(self, execution_id: str) -> None:
-        cancelling.announce_cancelled(
-            self._bus, await self._store.write(_cancel_execution, execution_id, self._clock.now(), self._shown)
-        )
+    async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
+        now = self._clock.now()
+        cancelled = await self._store.write(_cancel_execution, execution_id, by, now, self._shown)
+        cancelling.announce_cancelled(self._bus, cancelled)
 
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         for turn in await self._store.write(close, conversation_id, by.name, self._clock.now()):
@@ -99,11 +99,11 @@ def _check_wanted(tx: Transaction, job: Job) -> None:
     )
 
 
-def _cancel(tx: Transaction, job_id: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
+def _cancel(tx: Transaction, job_id: str, by: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
     job = _job(tx, job_id)
     slept = job.execution_id is not None and _sleeps(tx, job.execution_id)
     if job.execution_id is not None and (job.status in LIVE or slept):
-        turn = cancelling.cancel_turn(tx, job.execution_id, "an operator", now, shown=shown)
+        turn = cancelling.cancel_turn(tx, job.execution_id, by, now, shown=shown)
         if turn.jobs or turn.asked or slept:
             return turn
     if tx.jobs.cancel(job_id, now) is None:
@@ -117,7 +117,9 @@ def _cancel(tx: Transaction, job_id: str, now: int, shown: Shown = nothing_shown
     return CancelledTurn([], [job_id])
 
 
-def _cancel_execution(tx: Transaction, execution_id: str, now: int, shown: Shown = nothing_shown) -> CancelledTurn:
+def _cancel_execution(
+    tx: Transaction, execution_id: str, by: str, now: int, shown: Shown = nothing_shown
+) -> CancelledTurn:
     """Whoever is called by another one ends with it: half of a piece of work is of no use to anybody."""
     execution = tx.executions.get(execution_id)
     if execution is None:
@@ -125,7 +127,7 @@ def _cancel_execution(tx: Transaction, execution_id: str, now: int, shown: Shown
     root = lifecycle.root_of(tx, execution)
     if root.status not in lifecycle.LIVE:
         raise Conflict(f"The execution {execution_id} is over", why=f"it is {root.status}")
-    return cancelling.cancel_turn(tx, root.id, "an operator", now, shown=shown)
+    return cancelling.cancel_turn(tx, root.id, by, now, shown=shown)
 
 
 def _sleeps(tx: Transaction, execution_id: str) -> bool:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+#: Key of the state of a cancelled execution: the nodes at which its positions were then.
+CUT_OFF = "cut_off"
+
 
 class ExecutionStatus(StrEnum):
     RUNNING = "running"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from arvis.domain.executions import PERSONAL_WAITS, Answer, Cursor, Execution, ExecutionStatus, WaitKind
+from arvis.domain.executions import CUT_OFF, PERSONAL_WAITS, Answer, Cursor, Execution, ExecutionStatus, WaitKind
 from arvis.domain.jobs import JobStatus, NewJob
 from arvis.domain.messages import MessageStatus
 from arvis.graph.progress import new_execution
@@ -129,6 +129,8 @@ def cancel(tx: Transaction, execution_id: str, now: int) -> list[str]:
     if execution is None or execution.status not in LIVE:
         return []
     cancelled = [job.id for job in tx.jobs.live_of_execution(execution_id) if tx.jobs.cancel(job.id, now) is not None]
+    if at := sorted({cursor.node for cursor in tx.executions.cursors(execution_id) if cursor.node}):
+        tx.executions.save(replace(execution, state={**execution.state, CUT_OFF: at}))
     tx.executions.drop_cursors(execution_id)
     tx.executions.set_status(execution_id, ExecutionStatus.CANCELLED, None, now)
     # What its calls set aside must hold up nobody; what they cost is booked when they end.

@@ -98,5 +98,5 @@ def _stop(tx: Transaction, message_id: str, by: _Person, now: int) -> Pressed:
         return Pressed(_NOTHING)
     if by.principal.id != message.principal_id and by.principal.role not in _LOOKS_AFTER:
         return Pressed(Clicked("Only who asked may stop this.", done=False))
-    cancelled = cancelling.cancel_turn(tx, message.execution_id, by.principal.id, now, shown=by.rules.shown)
+    cancelled = cancelling.cancel_turn(tx, message.execution_id, by.principal.name, now, shown=by.rules.shown)
     return Pressed(Clicked("Stopped.", done=True), [cancelled])

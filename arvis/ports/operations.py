@@ -9,6 +9,9 @@ from typing import Any, Protocol
 from arvis.domain.executions import Wait
 from arvis.domain.messages import Principal
 
+#: The name of somebody who ends work, where no person is known.
+OPERATOR = "an operator"
+
 
 @dataclass(frozen=True, slots=True)
 class WaitAnswer:
@@ -39,12 +42,14 @@ class Operations(Protocol):
         author has more rights."""
         ...
 
-    async def cancel_job(self, job_id: str) -> None: ...
+    async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
+        """End a job; `by` is the name of the person, for the timeline."""
+        ...
 
     async def delete_job(self, job_id: str) -> None: ...
 
-    async def cancel_execution(self, execution_id: str) -> None:
-        """End a turn, a run or any other pass through a graph, with all that works for it."""
+    async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
+        """End a turn, a run or any other pass through a graph, with all that works for it; `by` is the name of the person."""
         ...
 
     async def wait_rights(self, waits: Sequence[Wait], by: Principal) -> Sequence[WaitRights]:

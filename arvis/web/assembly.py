@@ -168,7 +168,7 @@ class Assembly:
         insights, operations = self._around.insights, self._around.operations
         return [
             *JobRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
-            *ExecutionRoutes(insights=insights, operations=operations).endpoints(),
+            *ExecutionRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *WaitRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),
             *self._agents().endpoints(),
             *CatalogRoutes(insights=insights, operations=operations, gate=self._gate).endpoints(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from arvis.domain.errors import ArvisError
 from arvis.domain.jobs import JobKind, JobStatus
@@ -27,9 +28,9 @@ class Bulk:
         self._insights = insights
         self._operations = operations
 
-    async def do(self, fields: Fields) -> Json:
-        """Named by `ids`, or found by `filter`: then the answer says how many follow, and `cursor` goes on behind them."""
-        verb = self._verb(fields.required_text("action"))
+    async def do(self, fields: Fields, by: str) -> Json:
+        """`by` is the name of the person. Named by `ids`, or found by `filter`: then the answer says how many follow, and `cursor` goes on behind them."""
+        verb = self._verb(fields.required_text("action"), by)
         ids, found = fields.texts("ids"), fields.mapping("filter")
         if (ids is None) == (found is None):
             raise unusable("ids", "or `filter` must be given, and not both")
@@ -43,10 +44,10 @@ class Bulk:
             remaining = await self._insights.count_jobs(which, below=page.next_cursor, most=_COUNTED)
         return {**done, "remaining": remaining, "nextCursor": page.next_cursor}
 
-    def _verb(self, action: str) -> Verb:
+    def _verb(self, action: str, by: str) -> Verb:
         verbs: dict[str, Verb] = {
             "retry": self._operations.retry_job,
-            "cancel": self._operations.cancel_job,
+            "cancel": partial(self._operations.cancel_job, by=by),
             "delete": self._operations.delete_job,
         }
         if action not in verbs:

@@ -160,7 +160,8 @@ class CompletionRoutes:
             return
         timeline = await self._around.insights.message(ticket.message_id)
         if timeline is not None and timeline.status not in RESTING and timeline.message.execution_id is not None:
-            await attempt(self._around.operations.cancel_execution(timeline.message.execution_id))
+            ended = self._around.operations.cancel_execution(timeline.message.execution_id, by="the program that asked")
+            await attempt(ended)
             await attempt(self._around.store.write(_drop, ticket.request_id))
 
     async def _send(self, call: Call, asked: Asked, placed: Placed, address: Address) -> Sent:

@@ -12,6 +12,7 @@ from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
 from arvis.ports.insights import ExecutionView, Insights
 from arvis.ports.operations import Operations
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
+from arvis.web.gate import Gate
 from arvis.web.identity import OPERATE, READ
 from arvis.web.schemas import (
     INTEGER,
@@ -69,9 +70,10 @@ EXECUTION_DETAIL = record(
 
 
 class ExecutionRoutes:
-    def __init__(self, *, insights: Insights, operations: Operations) -> None:
+    def __init__(self, *, insights: Insights, operations: Operations, gate: Gate) -> None:
         self._insights = insights
         self._operations = operations
+        self._gate = gate
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/executions/{execution}"
@@ -111,7 +113,8 @@ class ExecutionRoutes:
         return answer(_detail(found, await self._agents()))
 
     async def _cancel(self, call: Call) -> Response:
-        await self._operations.cancel_execution(call.id("execution"))
+        by = (await self._gate.asker(call.identity)).name
+        await self._operations.cancel_execution(call.id("execution"), by=by)
         return await self._show(call)
 
     async def _agents(self) -> Mapping[str, str]:

@@ -117,7 +117,8 @@ class JobRoutes:
         return await self._shown(await self._operations.ask_anew(job_id, content, by))
 
     async def _cancel(self, call: Call) -> Response:
-        await self._operations.cancel_job(call.id("job"))
+        by = (await self._gate.asker(call.identity)).name
+        await self._operations.cancel_job(call.id("job"), by=by)
         return await self._show(call)
 
     async def _delete(self, call: Call) -> Response:
@@ -125,7 +126,8 @@ class JobRoutes:
         return answer({"ok": True})
 
     async def _many(self, call: Call) -> Response:
-        return answer(await self._bulk.do(await call.fields()))
+        by = (await self._gate.asker(call.identity)).name
+        return answer(await self._bulk.do(await call.fields(), by))
 
     async def _shown(self, job_id: str) -> Response:
         item = await self._item(job_id)

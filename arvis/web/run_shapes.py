@@ -24,7 +24,7 @@ from arvis.web.wait_shapes import WAIT
 
 Json = dict[str, Any]
 
-NODE_STATES = ("running", "waiting", "done", "failed", "skipped")
+NODE_STATES = ("running", "waiting", "done", "failed", "skipped", "cancelled")
 NEW_RUN = record(
     {
         "input": {"description": "What it begins with: a text or any other JSON; left out: what its start says."},

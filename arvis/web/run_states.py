@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from arvis.domain.executions import ExecutionStatus, WaitKind
+from arvis.domain.executions import CUT_OFF, ExecutionStatus, WaitKind
 from arvis.domain.workflows import ENDS, OUTPUT, RunStatus
 from arvis.ports.workflows import Place, RunChild, RunRetry, RunRow, RunView
 from arvis.workflows.parts import drawn_id, name_of
@@ -93,7 +93,7 @@ def _by_node(each_somewhere: Sequence[_Somewhere]) -> dict[str | None, list[_Som
 def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunRetry], *, asks: bool) -> Json | None:
     kept = view.execution.state.get(OUTPUT + node_id)
     given: Mapping[str, Any] = kept if isinstance(kept, Mapping) else {}
-    state = _state(view, given, here, asks=asks)
+    state = _state(view, name_of(node_id), given, here, asks=asks)
     if state is None:
         return None
     busy = sum(place.node == name_of(node_id) for place in here) if not is_over(view.row) else 0
@@ -111,7 +111,7 @@ def _node(view: RunView, node_id: str, here: list[Place], retries: Sequence[RunR
     return shown
 
 
-def _state(view: RunView, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
+def _state(view: RunView, name: str, given: Mapping[str, Any], here: list[Place], *, asks: bool) -> str | None:
     over = is_over(view.row)
     if given.get("failed") is not None and (over or not here):
         return "failed"
@@ -121,6 +121,8 @@ def _state(view: RunView, given: Mapping[str, Any], here: list[Place], *, asks: 
         return "waiting" if asks or all(_waits(view, place) for place in here) else "running"
     if given:
         return "done"
+    if over and name in view.execution.state.get(CUT_OFF, ()):
+        return "cancelled"
     return "skipped" if over else None
 
 

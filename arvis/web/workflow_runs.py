@@ -158,7 +158,8 @@ class WorkflowRunRoutes:
         run_id = call.id("run")
         if await self._insights.run_head(run_id) is None:
             raise _no_run()
-        await self._around.operations.cancel_execution(run_id)
+        by = (await self._around.gate.asker(call.identity)).name
+        await self._around.operations.cancel_execution(run_id, by=by)
         self._around.bus.publish(RunAdvanced(run_id))
         return await self._shown(call, run_id)
 

@@ -274,6 +274,11 @@ async def test_a_run_is_ended_once(site: Site) -> None:
     assert (await site.call("POST", f"{RUNS}/{run_id}/cancel")).json()["status"] == "cancelled"
     assert (await site.call("POST", f"{RUNS}/{run_id}/cancel")).status == 409
     assert (await site.call("GET", f"{ALL}/digest")).json()["liveRuns"] == 0
+    over = await shown(site, run_id)
+    assert over["nodes"]["ok"]["state"] == "cancelled", "the step that waited"
+    assert "skipped" in {node["state"] for node in over["nodes"].values()} or len(over["nodes"]) < 4
+    lines = (await site.call("GET", f"{RUNS}/{run_id}/log")).json()["items"]
+    assert "cancelled: Owner" in lines[-1].values()
 
 
 async def test_a_run_begins_again_in_its_midst_with_what_came_there(site: Site) -> None:

@@ -28,7 +28,7 @@ from arvis.domain.messages import (
 from arvis.domain.platforms import Part, Piece
 from arvis.ports.inbox import Received
 from arvis.ports.insights import AccountRows, ConversationView, MessageTimeline, QueueCounts, TimelineStep
-from arvis.ports.operations import WaitAnswer, WaitRights
+from arvis.ports.operations import OPERATOR, WaitAnswer, WaitRights
 from arvis.ports.pages import Page
 from tests.flows.audit_script import NoChanges
 from tests.flows.browsing_script import GivenBrowsing
@@ -233,7 +233,7 @@ class ScriptedOperations:
         self.answers: list[tuple[str, WaitAnswer, Principal]] = []
         self.ended: list[str] = []
 
-    async def cancel_execution(self, execution_id: str) -> None:
+    async def cancel_execution(self, execution_id: str, *, by: str = OPERATOR) -> None:
         if await self._insights.execution(execution_id) is None:
             raise NotFound(f"There is no execution {execution_id}")
         self.ended.append(execution_id)
@@ -251,7 +251,7 @@ class ScriptedOperations:
     async def close_conversation(self, conversation_id: str, by: Principal) -> None:
         raise NotFound(f"There is no conversation {conversation_id}")
 
-    async def cancel_job(self, job_id: str) -> None:
+    async def cancel_job(self, job_id: str, *, by: str = OPERATOR) -> None:
         self._move(job_id, {JobStatus.PENDING, JobStatus.RUNNING}, JobStatus.CANCELLED)
 
     async def delete_job(self, job_id: str) -> None:
