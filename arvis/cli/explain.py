@@ -20,11 +20,24 @@ from arvis.domain.errors import NotFound
 @place_options
 def explain(*, message_id: str | None, as_json: bool, config: Path | None, data: Path | None) -> None:
     """Tell why a message was answered as it was, or why it was not."""
-    timeline = _timeline(connect(config, data), message_id)
+    api = connect(config, data)
+    timeline = _timeline(api, message_id)
     if as_json:
         print_json(timeline)
     else:
-        print(plain("\n".join([timeline["explanation"], "", *story(timeline)])))
+        print(plain("\n".join([timeline["explanation"], "", *story(timeline), *_plan(api, timeline)])))
+
+
+def _plan(api: Api, timeline: Any) -> list[str]:
+    """Return the plan of an agent that plans; nothing for other agents, and once old work has been removed."""
+    execution = (timeline["job"] or {}).get("executionId")
+    if execution is None:
+        return []
+    try:
+        plan = api.get("api", "executions", execution)["plan"]
+    except NotFound:
+        return []
+    return ["", "The plan:", "", plan] if plan else []
 
 
 def _timeline(api: Api, given: str | None) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from arvis.agents.planning.desk import PLAN
 from arvis.domain.errors import NotFound
 from arvis.domain.executions import Execution, ExecutionStatus, Step, Wait
 from arvis.ports.insights import ExecutionView, Insights
@@ -58,6 +59,7 @@ EXECUTION_DETAIL = record(
         **_EXECUTION,
         "conversationId": optional(STRING),
         "outcome": {**STRING, "description": "The beginning of what came of it, once it has ended."},
+        "plan": {**optional(STRING), "description": "Of an agent that plans: its plan as it is now, in Markdown."},
         "path": array(_STEP),
         "steps": {**array(STEP), "description": "Its way with its model calls, in the form of every timeline."},
         "costUsd": NUMBER,
@@ -147,6 +149,7 @@ def _detail(found: ExecutionView, agents: Mapping[str, str]) -> Json:
         **_view(execution, agents),
         "conversationId": execution.state.get("conversation"),
         "outcome": _outcome(execution.result),
+        "plan": execution.state.get(PLAN) or None,
         "path": [_step(each, step["durationMs"]) for each, step in zip(found.steps, path, strict=True)],
         "steps": sorted(steps, key=lambda step: step["at"]),
         "costUsd": sum(call.cost_micros for call in calls) / _MICROS,

@@ -91,7 +91,7 @@ def plays(*, first: Behaviour | None = None) -> list[Behaviour]:
     return [*before, Reply((USUAL["reasoning"],)), SUM, *(Reply((text,)) for text in texts)]
 
 
-async def test_a_planned_task_is_answered_and_its_plan_is_never_shown(place: Place) -> None:
+async def test_a_planned_task_is_answered_and_its_plan_is_never_sent(place: Place) -> None:
     place.model.script += plays()
     async with place.socket("planner") as socket:
         timeline = await place.wait(await socket.say(REQUEST))
@@ -106,6 +106,9 @@ async def test_a_planned_task_is_answered_and_its_plan_is_never_shown(place: Pla
     assert [node for node in dict.fromkeys(nodes) if node in USUAL] == [
         "plan_retrieval", "planner", "reasoning", "action", "skill_critic", "output",
     ]  # fmt: skip
+    assert "- [x] 1. build the page" in shown["plan"]
+    explained = await arvis(place, "explain", timeline["messageId"])
+    assert shown["plan"] in explained.partition("The plan:")[2]
 
 
 async def test_a_script_runs_once_a_person_has_allowed_it(place: Place) -> None:

@@ -98,7 +98,31 @@ async def test_a_prd_without_front_matter_is_retried(database: Database) -> None
         await house.until_sent(1)
         assert len(house.connector.texts) == 1
     assert model.calls["planner"] == 3
-    assert "The last plan was refused: The PRD must begin with YAML front matter" in model.asked_of("planner")[1]
+    first, second, third = model.asked_of("planner")
+    assert "The last plan was refused: The PRD must begin with YAML front matter" in second
+    assert "# Goal\n- [ ] 1. x" in second, "the refused draft itself"
+    assert "# Goal\n- [ ] 1. x" not in first
+    assert "no plan at all" in third
+
+
+async def test_an_answer_without_a_brief_goes_back_to_reasoning(database: Database) -> None:
+    model = PlanningModel(reasoning=["First open the shop door.", brief("build the page")])
+    async with planning_house(database, model) as house:
+        await ask(house)
+        await house.until_sent(1)
+    first, second = model.asked_of("reasoning")
+    assert "First open the shop door." not in first
+    assert "First open the shop door." in second
+
+
+async def test_words_beside_calls_of_tools_are_sent(database: Database) -> None:
+    looking = asking(call(1, "look", words="shelf"), text="I look at the shelf first.")
+    model = PlanningModel(planner=[looking, prd("one", before="This will take a while. ")])
+    async with planning_house(database, model) as house:
+        await ask(house)
+        await house.until_sent(3)
+        assert house.connector.texts[:2] == ["I look at the shelf first.", "This will take a while."]
+        assert "secret" not in visible_everywhere(house)
 
 
 async def test_planner_retries_used_up_lead_to_output_with_failure(database: Database) -> None:

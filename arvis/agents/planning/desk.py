@@ -13,6 +13,9 @@ from arvis.graph.context import NodeContext
 from arvis.graph.decisions import Call
 from arvis.ports.store import Store
 
+#: Key of the state: the plan as it is now, in Markdown.
+PLAN = "prd"
+
 PLAN_RETRIEVAL, PLANNER, REASONING = "plan_retrieval", "planner", "reasoning"
 ACTION, CRITIC, OUTPUT = "action", "skill_critic", "output"
 

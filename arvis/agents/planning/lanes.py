@@ -20,13 +20,16 @@ SKILL = "shared_context_skill_environment"
 BRIEF = "technical_execution_brief"
 EVIDENCE = "action_evidence"
 FEEDBACK = "critic_feedback"
+#: What a node wrote last that could not be used.
+REFUSED = "refused_draft"
 #: Of these there is one message each.
-_ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF})
+_ONCE = frozenset({ENVIRONMENT, MEMORY, SKILL, BRIEF, REFUSED})
 
 MOST_MESSAGES = 120
 #: Characters of one message, of a skill, and of a lane.
 LONGEST_MESSAGE = 4_000
 LONGEST_SKILL = 8_000
+LONGEST_REFUSED = 8_000
 LONGEST_LANE = 24_000
 
 USER, ASSISTANT = Role.USER.value, Role.ASSISTANT.value
@@ -56,9 +59,12 @@ class Lane:
         """With one message more; of a kind that is there once, it takes the place of the older one. Empty text adds
         nothing."""
         kept = tuple(each for each in self.messages if kind not in _ONCE or each.kind != kind)
-        most = LONGEST_SKILL if kind == SKILL else LONGEST_MESSAGE
+        most = {SKILL: LONGEST_SKILL, REFUSED: LONGEST_REFUSED}.get(kind, LONGEST_MESSAGE)
         said = (Said(role, clipped(text.strip(), most), kind),) if text.strip() else ()
         return Lane(_bounded((*kept, *said)))
+
+    def without(self, kind: str) -> Lane:
+        return replace(self, messages=tuple(each for each in self.messages if each.kind != kind))
 
     def of_assistant(self) -> Lane:
         return replace(self, messages=tuple(each for each in self.messages if each.role == ASSISTANT))

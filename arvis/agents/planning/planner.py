@@ -18,8 +18,8 @@ from arvis.agents.planning.desk import (
     own_lane,
     tainted,
 )
-from arvis.agents.planning.documents import carry_ticks, harmless, read_draft
-from arvis.agents.planning.evidence import known_runs
+from arvis.agents.planning.documents import carry_ticks, harmless, read_draft, without_documents
+from arvis.agents.planning.evidence import Evidence, known_runs
 from arvis.agents.planning.lanes import Lane, lane_of
 from arvis.agents.runs import Errand
 from arvis.domain.executions import Answer
@@ -87,15 +87,17 @@ class PlannerNode:
         if draft.flaw:
             number = tried(state, PLANNER) + 1
             own = own.adding(f"The last plan was refused: {draft.flaw}")
+            own = own.adding(harmless(end.outcome.visible), lanes.REFUSED)
             changes = {"lane_planner": own.to_json(), **tries(state, PLANNER, number), **tainted(state, evidence)}
             return Again(**changes) if number < self._bounds.plans else Goto(OUTPUT, None, stopped=TRIES, **changes)
-        if chatter := lanes.clipped(draft.chatter, _LONGEST_CHATTER):
-            context.record(saying.progress, context.execution, chatter, context.now())
+        for words in dict.fromkeys(filter(None, (*_beside_calls(evidence), draft.chatter))):
+            text = lanes.clipped(words, _LONGEST_CHATTER)
+            context.record(saying.progress, context.execution, text, context.now())
             context.commit_first()  # people read it while the work goes on
         return Next(
             None,
             prd=carry_ticks(state.get("prd", ""), draft.prd),
-            lane_planner=own.adding(draft.chatter).to_json(),
+            lane_planner=own.without(lanes.REFUSED).adding(draft.chatter).to_json(),
             **tries(state, PLANNER, 0),
             **tainted(state, evidence),
         )
@@ -105,6 +107,13 @@ class PlannerNode:
         own = own_lane(context.state, lanes.PLANNER, Lane()).adding(f"Planning failed: {error}")
         changes = {"lane_planner": own.to_json(), **tries(context.state, _FAILURES, number)}
         return Again(**changes) if number < _MOST_FAILURES else Goto(OUTPUT, None, stopped=FAILED, **changes)
+
+
+def _beside_calls(evidence: Evidence) -> list[str]:
+    """Return what the last planner said beside its calls of tools, without documents."""
+    works = [work for work in evidence.works if work.part == PLANNER]
+    entries = works[-1].entries if works else ()
+    return [without_documents(entry) for entry in entries if isinstance(entry, str)]
 
 
 def _told(own: Lane, shared: Lane, goal: str) -> Lane:

@@ -14,7 +14,7 @@ from arvis.agents.planning.desk import (
     own_lane,
     tainted,
 )
-from arvis.agents.planning.documents import harmless, read_brief
+from arvis.agents.planning.documents import harmless, read_brief, without_documents
 from arvis.agents.planning.evidence import readiness
 from arvis.agents.planning.lanes import Lane, lane_of
 from arvis.graph.context import NodeContext
@@ -53,6 +53,7 @@ class ReasoningNode:
         reply = await self._adviser.ask(context, await self._adviser.standing(context), question)
         if not (brief := read_brief(reply)):
             number = tried(state, REASONING) + 1
+            own = own.adding("The last answer held no brief in its tags.").adding(harmless(reply), lanes.REFUSED)
             changes = {**tries(state, REASONING, number), "lane_reasoning": own.to_json()}
             return Again(**changes) if number < self._bounds.briefs else Goto(OUTPUT, None, stopped=TRIES, **changes)
         return Next(
@@ -60,7 +61,10 @@ class ReasoningNode:
             brief=brief,
             brief_number=brief_number(state) + 1,
             lane=shared.adding(brief, lanes.BRIEF).to_json(),
-            lane_reasoning=own.adding(brief, lanes.BRIEF).to_json(),
+            lane_reasoning=own.without(lanes.REFUSED)
+            .adding(without_documents(reply))
+            .adding(brief, lanes.BRIEF)
+            .to_json(),
             lane_action=Lane().adding(brief, role=lanes.USER).to_json(),
             **tries(state, REASONING, 0),
             **tainted(state, evidence),

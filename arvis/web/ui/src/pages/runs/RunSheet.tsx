@@ -64,6 +64,12 @@ function Body({ run }: { run: RunDetail }) {
           <Children of={run.children} />
         </>
       )}
+      {run.plan !== null && (
+        <>
+          <h3>{texts.plan}</h3>
+          <Markdown text={run.plan} />
+        </>
+      )}
       <h3>{texts.way}</h3>
       {run.steps.length === 0 ? <p className="muted">{texts.noWay}</p> : <Timeline steps={stepsOf(run.steps)} />}
       {run.outcome !== "" && (

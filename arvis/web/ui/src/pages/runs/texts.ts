@@ -59,6 +59,7 @@ export const texts = words({
     cost: "Cost",
     tokens: "Tokens",
     tokensOf: (input: string, output: string) => `${input} in, ${output} out`,
+    plan: "Plan",
     way: "The way it took",
     noWay: "It has not made a step yet.",
     outcome: "What came of it",
