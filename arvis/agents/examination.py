@@ -7,18 +7,19 @@ the reply asks for waits for a person. What was found is part of the step, and s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from arvis.agents import notices
 from arvis.agents.compacting_range import compaction_due
 from arvis.agents.input import Diagnostics, examine
 from arvis.agents.outcome import WorkOutcome, WorkStatus
 from arvis.agents.reading import unsettled
-from arvis.agents.runs import is_run
+from arvis.agents.runs import history_of, is_run
 from arvis.agents.standing import BY_DAEMON, Standing, load_standing
 from arvis.domain.agents import AgentStatus
 from arvis.domain.executions import Execution
-from arvis.domain.messages import StoredMessage
+from arvis.domain.messages import PastMessage, Role, StoredMessage
 from arvis.domain.runs import RunResult
 from arvis.domain.taint import Label, taint_in
 from arvis.graph.context import NodeContext
@@ -64,8 +65,13 @@ class InputNode:
             result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
             return End(result, **BY_DAEMON)
         if is_run(context.execution):
-            context.hand_on(standing)
-            return Next(None)  # whoever gave the errand answers for its words, and it comes at nobody's pace
+            suspicious = _suspicious_in_run(context.execution, messages)
+            if not suspicious:
+                context.hand_on(standing)
+                return Next(None)
+            taint = {*taint_in(context.state), Label.FLAGGED}
+            context.hand_on(replace(standing, taint=standing.taint | taint))
+            return Next(None, input=suspicious, taint=sorted(taint))
         if unsettled(messages):
             return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
         if "task" in context.state:
@@ -87,12 +93,21 @@ class InputNode:
         )
 
 
+def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) -> dict[str, Any]:
+    """Examine what a run was given, its prompt and what people said of a talk before; return what is suspicious, by id. It
+    comes at no person's pace."""
+    size = Size(0, 0)
+    given = [*messages, *(said for said in history_of(execution) if said.role is Role.USER)]
+    found = {each.id: _examined(each, (), size, due=False) for each in given}
+    return {name: diagnostics.to_json() for name, diagnostics in found.items() if diagnostics.suspicious}
+
+
 def _label(tx: Transaction, messages: Sequence[StoredMessage]) -> None:
     for message in messages:
         tx.messages.label(message.id, message.taint | {Label.FLAGGED})
 
 
-def _examined(message: StoredMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:
+def _examined(message: StoredMessage | PastMessage, times: Sequence[int], size: Size, *, due: bool) -> Diagnostics:
     earlier = [at for at in times if at < message.created_at]
     tokens = size.tokens + message.tokens
     return examine(

@@ -13,6 +13,7 @@ from arvis.agents import ways
 from arvis.agents.agent import new_turn_state
 from arvis.agents.compacting_range import compaction_due, room_is_short
 from arvis.agents.compacting_rows import enqueue
+from arvis.agents.input import examine
 from arvis.agents.open_questions import repeat_questions
 from arvis.agents.outgoing import files_of
 from arvis.agents.owners import note_place
@@ -150,6 +151,10 @@ def _queue_turn(
     run_at: int | None = None,
 ) -> StoredMessage:
     """Execution and job of a turn."""
+    if way.alone and examine(message.content, times_ms=(), now=now).suspicious:
+        # What a workflow takes comes to no node of an agent that examines it.
+        message = replace(message, taint=message.taint | {Label.FLAGGED})
+        state = {**state, "taint": sorted(taint_in(state) | {Label.FLAGGED})}
     conversation_id, principal_id = message.conversation_id or "", message.principal_id
     lane = conversation_lane(conversation_id)
     execution = lifecycle.begin(
