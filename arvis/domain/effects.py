@@ -66,6 +66,31 @@ class Proposal:
         return cls(**{**data, "kind": EffectKind(data["kind"])})
 
 
+class AccessKind(StrEnum):
+    """Failed attempts to get in, which stand in the audit beside what models wanted."""
+
+    LOGIN_FAILED = "login_failed"
+    WRONG_KEY = "wrong_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Failed attempts of one kind; `subject` is the address they came from, `fields` what is known of them, `times` among
+    it. No secret is in it."""
+
+    kind: AccessKind
+    subject: str
+    fields: Mapping[str, Any]
+    ordinal: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**{name: getattr(self, name) for name in self.__slots__}, "fields": dict(self.fields)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Attempt:
+        return cls(**{**data, "kind": AccessKind(data["kind"])})
+
+
 class Outcome(StrEnum):
     """`asked`: a person decides."""
 
@@ -88,7 +113,8 @@ class EffectResult:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A line of the audit: who wanted what, in which turn, and what became of it. Append-only; `at` in ms."""
+    """A line of the audit: who wanted what, in which turn, and what became of it. Append-only; `at` in ms. An attempt to get
+    in belongs to no turn and no agent: these ids are empty."""
 
     id: str
     at: int
@@ -96,7 +122,7 @@ class AuditEntry:
     message_id: str | None
     agent_id: str
     principal_id: str | None
-    proposal: Proposal
+    proposal: Proposal | Attempt
     taint: str
     outcome: Outcome
     reason: str | None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
-from arvis.domain.effects import AuditEntry, EffectKind, Outcome, Proposal
+from arvis.domain.effects import AccessKind, Attempt, AuditEntry, EffectKind, Outcome, Proposal
 from arvis.ports.changes import Delegation
 from arvis.store.session import Row, Session, dump
+
+_ACCESS = frozenset(AccessKind)
 
 
 def entry_of(row: Row) -> AuditEntry:
@@ -17,12 +19,17 @@ def entry_of(row: Row) -> AuditEntry:
         message_id=row["message_id"],
         agent_id=row["agent_id"],
         principal_id=row["principal_id"],
-        proposal=Proposal.from_json(json.loads(row["proposal"])),
+        proposal=_wanted(row),
         taint=row["taint"],
         outcome=Outcome(row["outcome"]),
         reason=row["reason"],
         report=row["report"],
     )
+
+
+def _wanted(row: Row) -> Proposal | Attempt:
+    data = json.loads(row["proposal"])
+    return Attempt.from_json(data) if row["kind"] in _ACCESS else Proposal.from_json(data)
 
 
 def delegation_of(row: Row) -> Delegation:

@@ -90,7 +90,7 @@ class Assembly:
             life=Life(idle=around.config.session_idle, whole=around.config.session_life),
         )
         self.intake = Intake(inbox=around.inbox, limits=around.limits, new_token=around.new_token)
-        self._failures = Failures(clock=around.clock)
+        self._failures = Failures(clock=around.clock, store=around.store)
         self._gate = Gate(
             keys=KeyRing(
                 daemon_key=around.daemon_key, keys=around.config.api_keys, store=around.store, clock=around.clock

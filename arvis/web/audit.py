@@ -1,4 +1,4 @@
-"""What models wanted to change, and what became of it, over HTTP: to be read, never to be written."""
+"""What models wanted to change and what became of it, and who failed to get in, over HTTP: to be read, never written."""
 
 from __future__ import annotations
 
@@ -6,25 +6,27 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
-from arvis.domain.effects import AuditEntry, EffectKind, Outcome
+from arvis.domain.effects import AccessKind, AuditEntry, EffectKind, Outcome
 from arvis.ports.insights import Insights
 from arvis.web.endpoints import PAGING, Call, Endpoint, answer
 from arvis.web.identity import OPERATE
 from arvis.web.schemas import INTEGER, LABEL, STRING, TIME, array, listing, one_of, optional, record
 from arvis.web.views import Json, page_view
 
+_KINDS = (*EffectKind, *AccessKind)
+
 ENTRY = record(
     {
         "id": STRING,
         "at": TIME,
-        "kind": one_of(EffectKind),
+        "kind": one_of(_KINDS),
         "subject": STRING,
         "fields": {"type": "object", "description": "What was asked for, as it was written."},
         "ordinal": {**INTEGER, "description": "Which tag of the answer it was, from 1."},
-        "agent": STRING,
+        "agent": {**STRING, "description": "Empty where no agent wanted it."},
         "principalId": optional(STRING),
         "messageId": optional(STRING),
-        "executionId": STRING,
+        "executionId": optional(STRING),
         "taint": {**array(STRING), "description": "What else than the person's words the answer was written from."},
         "outcome": one_of(Outcome),
         "reason": optional(STRING),
@@ -38,12 +40,12 @@ class AuditRoutes:
         self._insights = insights
 
     def endpoints(self) -> list[Endpoint]:
-        filters = {"agent": LABEL, "kind": one_of(EffectKind), "outcome": one_of(Outcome)}
+        filters = {"agent": LABEL, "kind": one_of(_KINDS), "outcome": one_of(Outcome)}
         return [
             Endpoint(
                 "GET",
                 "/api/audit",
-                "What models wanted to change, newest first",
+                "What models wanted to change, and failed attempts to get in, newest first",
                 OPERATE,
                 self._list,
                 {200: listing(ENTRY)},
@@ -54,7 +56,7 @@ class AuditRoutes:
     async def _list(self, call: Call) -> Response:
         page = await self._insights.audit(
             agent=call.query("agent"),
-            kind=call.choice("kind", EffectKind),
+            kind=call.choice("kind", EffectKind, AccessKind),
             outcome=call.choice("outcome", Outcome),
             limit=call.limit,
             cursor=call.query("cursor"),
@@ -75,7 +77,7 @@ def _view(entry: AuditEntry, slugs: Mapping[str, str]) -> Json:
         "agent": slugs.get(entry.agent_id, entry.agent_id),
         "principalId": entry.principal_id,
         "messageId": entry.message_id,
-        "executionId": entry.execution_id,
+        "executionId": entry.execution_id or None,
         "taint": entry.taint.split(),
         "outcome": entry.outcome,
         "reason": entry.reason,

@@ -72,10 +72,11 @@ class Call:
             raise _wrong_query(name, f"1 to {_MAX_QUERY} printable characters")
         return value
 
-    def choice(self, name: str, kind: type[StrEnum]) -> str | None:
+    def choice(self, name: str, *kinds: type[StrEnum]) -> str | None:
         value = self.query(name)
-        if value is not None and value not in {str(member) for member in kind}:
-            raise _wrong_query(name, "one of " + ", ".join(kind))
+        members = [str(member) for kind in kinds for member in kind]
+        if value is not None and value not in members:
+            raise _wrong_query(name, "one of " + ", ".join(members))
         return value
 
     def flag(self, name: str, default: bool) -> bool:

@@ -1,16 +1,21 @@
-"""Failed tries to get in, as people who run the house read them: lines of the log, at most so many a minute.
+"""Failed attempts to get in, where people read of them: lines of the log, at most so many a minute, and rows of the audit.
 
-Guesses must not fill the disk: what comes on top is counted, and told with the next line.
+Guesses must not fill the disk. What comes on top is counted, and named in the next line or row. Of one kind and address the
+audit gets a row for the first attempt of an hour, then for the tenth, the hundredth and so on; addresses beyond the first few
+of an hour share their rows.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 import structlog
 from starlette.requests import HTTPConnection
 
+from arvis.domain.effects import AccessKind, Attempt, AuditEntry, Outcome
 from arvis.ports.clock import Clock
+from arvis.ports.store import Store, Transaction
 
 log = structlog.get_logger(__name__)
 
@@ -18,15 +23,53 @@ _MOST_LINES = 20
 _SECONDS = 60.0
 _LONGEST_NAME = 100
 
+#: In the audit: the span of one count, how many counts there are at a time, and what stands for the addresses beyond.
+_HOUR = 3600.0
+_MOST_KEYS = 50
+_OTHERS = "other addresses"
+
+
+@dataclass
+class _Seen:
+    """Attempts of one kind within an hour: how many, when the hour began (seconds), and how many no row names yet."""
+
+    begun: float
+    times: int = 0
+    unwritten: int = 0
+
 
 class Failures:
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, store: Store) -> None:
         self._clock = clock
+        self._store = store
+        self._seen: dict[tuple[str, str, str], _Seen] = {}
         self._lines: deque[float] = deque(maxlen=_MOST_LINES)
         self._untold = 0
 
     async def note(self, address: str, event: str, by: str, user: str = "") -> None:
-        """One failed try from an address: `by` a password, a link or a key; `user` as it was written, never the secret."""
+        """Note one failed attempt from an address: `by` a password, a link or a key; `user` as it was written, never the
+        secret."""
+        self._log(address, event, by, user)
+        seen, shown = self._counted(address, event, by)
+        if seen.times == 1 or _is_power_of_ten(seen.times):
+            fields = {"by": by, "times": seen.unwritten, **({"user": user[:_LONGEST_NAME]} if user else {})}
+            seen.unwritten = 0
+            await self._store.write(_keep, Attempt(AccessKind(event), shown, fields), self._clock.now())
+
+    def _counted(self, address: str, event: str, by: str) -> tuple[_Seen, str]:
+        """Return the count that this attempt belongs to, and the address that stands for it."""
+        now = self._clock.monotonic()
+        self._seen = {key: seen for key, seen in self._seen.items() if seen.unwritten or now - seen.begun < _HOUR}
+        if (address, event, by) not in self._seen and len(self._seen) >= _MOST_KEYS:
+            address = _OTHERS
+        seen = self._seen.setdefault((address, event, by), _Seen(now))
+        if now - seen.begun >= _HOUR:
+            seen.begun, seen.times = now, 0
+        seen.times += 1
+        seen.unwritten += 1
+        return seen, address
+
+    def _log(self, address: str, event: str, by: str, user: str) -> None:
         now = self._clock.monotonic()
         if len(self._lines) == _MOST_LINES and now - self._lines[0] < _SECONDS:
             self._untold += 1
@@ -35,6 +78,28 @@ class Failures:
         more, self._untold = ({"untold": self._untold} if self._untold else {}), 0
         named = {"user": user[:_LONGEST_NAME]} if user else {}
         log.warning(event, address=address, by=by, **named, **more)
+
+
+def _is_power_of_ten(number: int) -> bool:
+    return str(number).rstrip("0") == "1"
+
+
+def _keep(tx: Transaction, attempt: Attempt, now: int) -> None:
+    tx.audit.add(
+        AuditEntry(
+            id=tx.new_id(),
+            at=now,
+            execution_id="",
+            message_id=None,
+            agent_id="",
+            principal_id=None,
+            proposal=attempt,
+            taint="",
+            outcome=Outcome.REFUSED,
+            reason=None,
+            report="",
+        )
+    )
 
 
 def address_of(connection: HTTPConnection) -> str:

@@ -10,6 +10,7 @@ import structlog
 from pydantic import SecretStr
 
 from arvis.config.sections import ApiKey, Web
+from arvis.web.failures import Failures
 from tests.flows.web_server import CHAT_KEY, DAEMON_KEY, KEYS, Site, running_site
 
 STRONG = "uGh8aeTheiWo3ahngu0ahghoh8"
@@ -19,7 +20,7 @@ MOST = 30
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
     keys = (*KEYS, ApiKey(key=SecretStr(STRONG), role="viewer"))
-    async with running_site(tmp_path, web=Web(port=0, api_keys=keys)) as site:
+    async with running_site(tmp_path, web=Web(port=0, api_keys=keys), real_insights=True) as site:
         yield site
 
 
@@ -63,6 +64,39 @@ async def test_wrong_passwords_close_no_link_of_the_same_address(site: Site) -> 
     ]
     assert tries == [401] * 5 + [429] * 5
     assert (await site.call("POST", "/api/auth/login", key=None, json={"code": code})).status == 200
+
+
+async def test_failed_attempts_are_in_the_audit_and_repeated_ones_are_summed_up(site: Site) -> None:
+    for body in ({"user": "owner", "password": "wrong"}, {"code": "wrong"}):
+        await site.call("POST", "/api/auth/login", key=None, json=body)
+    await guess(site, MOST)
+    site.clock.shift_ms += 3_601_000
+    await guess(site, 5)
+    answer = (await site.call("GET", "/api/audit")).json()["items"]
+    rows = [(row["kind"], row["fields"]["by"], row["fields"].get("user"), row["fields"]["times"]) for row in answer]
+    assert rows == [
+        ("wrong_key", "key", None, 21),
+        ("wrong_key", "key", None, 9),
+        ("wrong_key", "key", None, 1),
+        ("login_failed", "link", None, 1),
+        ("login_failed", "password", "owner", 1),
+    ]
+    shared = {(row["subject"], row["outcome"], row["agent"], row["executionId"]) for row in answer}
+    assert shared == {("127.0.0.1", "refused", "", None)}
+    assert "guess-" not in repr(answer)
+    only = await site.call("GET", "/api/audit?kind=login_failed")
+    assert len(only.json()["items"]) == 2
+
+
+async def test_a_guesser_with_many_addresses_does_not_fill_the_audit(site: Site) -> None:
+    failures = Failures(clock=site.clock, store=site.store)
+    for number in range(2_000):
+        await failures.note(f"2001:db8::{number:x}", "wrong_key", "key")
+    answer = (await site.call("GET", "/api/audit?limit=100")).json()
+    found = answer["items"]
+    assert answer["nextCursor"] is None
+    assert len(found) == 50 + 4
+    assert sum(row["fields"]["times"] for row in found) == 50 + 1_000
 
 
 async def test_failed_tries_are_in_the_log_at_most_so_many_a_minute(site: Site) -> None:

@@ -76,9 +76,11 @@ function Detail({ entry }: { entry: Entry }) {
           ],
           [
             texts.run,
-            <Link key="run" href={`/runs/${entry.executionId}`}>
-              {entry.executionId}
-            </Link>,
+            entry.executionId && (
+              <Link key="run" href={`/runs/${entry.executionId}`}>
+                {entry.executionId}
+              </Link>
+            ),
           ],
         ]}
       />

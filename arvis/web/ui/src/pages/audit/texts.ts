@@ -3,7 +3,7 @@ import { words } from "../../words/words";
 export const texts = words({
   en: {
     title: "Audit",
-    about: "What models wanted to change, and what became of it.",
+    about: "What models wanted to change and what became of it, and failed attempts to log in.",
     at: "When",
     agent: "Agent",
     what: "Change",
@@ -14,8 +14,9 @@ export const texts = words({
     taint: "Written from",
     message: "Message",
     run: "Run",
-    fields: "What was to be changed",
+    fields: "Details",
     empty: "Nothing yet",
-    emptyWhy: "When an agent wants to make an agent, a schedule, a client or a memory, it stands here, done or not.",
+    emptyWhy:
+      "When an agent wants to make an agent, a schedule, a client or a memory, it stands here, done or not. Failed attempts to log in stand here, too.",
   },
 });
