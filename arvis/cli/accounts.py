@@ -1,4 +1,4 @@
-"""`arvis accounts`: list the accounts of models, add one, try one, remove one. A key is never an argument."""
+"""`arvis accounts`: list the accounts of models, add, change, try and remove one. A key is never an argument."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from arvis.cli.failures import FAILED, report
 from arvis.cli.options import Commands, json_option, place_options
 from arvis.cli.printing import moment, print_json, print_table
 from arvis.cli.secret_input import read_secret, secret_options
+from arvis.domain.accounts import AccountStatus
 from arvis.domain.errors import ArvisError
 
 _COLUMNS = ("name", "provider", "model", "priority", "status", "source", "key", "health")
@@ -26,7 +27,7 @@ _PATIENCE = 40.0
 
 @click.group(cls=Commands)
 def accounts() -> None:
-    """List, add, try and remove the accounts of models."""
+    """List, add, change, try and remove the accounts of models."""
 
 
 @accounts.command("list")
@@ -85,6 +86,50 @@ def add(
         print_json(added)
     else:
         print(f"The account {added['name']} is added. Try it with `arvis accounts test {added['name']}`.")
+
+
+@accounts.command()
+@click.argument("name")
+@click.option("--model", help="The model to ask.")
+@click.option("--serves", "models", multiple=True, metavar="MODEL", help="A model that it serves; may be repeated.")
+@click.option("--base-url", metavar="URL", help="The address of the server; needs the key again.")
+@click.option("--priority", type=click.IntRange(0, 10_000), help="Lower is asked first.")
+@click.option("--enable/--disable", "enabled", default=None, help="Use it, or keep it without using it.")
+@secret_options("key")
+@json_option
+@place_options
+def update(
+    *,
+    name: str,
+    model: str | None,
+    models: tuple[str, ...],
+    base_url: str | None,
+    priority: int | None,
+    enabled: bool | None,
+    variable: str | None,
+    file: Path | None,
+    as_json: bool,
+    config: Path | None,
+    data: Path | None,
+) -> None:
+    """Change an account that was added here. A new key comes from --key-env or --key-file."""
+    named = variable is not None or file is not None
+    given = {
+        "model": model,
+        "models": list(models) or None,
+        "baseUrl": base_url,
+        "priority": priority,
+        "status": None if enabled is None else (AccountStatus.ACTIVE if enabled else AccountStatus.DISABLED),
+        "apiKey": read_secret("key", variable, file) if named else None,
+    }
+    body = {field: value for field, value in given.items() if value is not None}
+    if not body:
+        raise click.UsageError("Nothing to change: pass at least one option.")
+    changed = connect(config, data).patch("api", "accounts", name, body=body)
+    if as_json:
+        print_json(changed)
+    else:
+        print(f"The account {name} is changed.")
 
 
 @accounts.command()

@@ -84,6 +84,7 @@ NODE: Schema = record(
     required=("state", "visits"),
 )
 CHILD = record({"id": STRING, "graph": STRING, "status": one_of(ExecutionStatus), "createdAt": TIME})
+LOG_LINE = record({"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING})
 RUN_DETAIL = record(
     {
         **RUN["properties"],
@@ -102,10 +103,10 @@ RUN_DETAIL = record(
         "input": ANYTHING,
         "messageId": {**optional(STRING), "description": "The message that it answers."},
         "children": array(CHILD),
+        "logs": {**array(LOG_LINE), "description": "The newest hundred lines; GET /api/runs/{run}/log has all."},
         "logsTotal": INTEGER,
     }
 )
-LOG_LINE = record({"number": INTEGER, "timestamp": TIME, "nodeId": STRING, "type": one_of(LogType), "content": STRING})
 LOG = record(
     {"items": array(LOG_LINE), "last": {**INTEGER, "description": "The number to ask after."}, "more": BOOLEAN}
 )

@@ -44,6 +44,8 @@ _AFTER = {
     "after": {**INTEGER, "minimum": 0, "description": "The number of the last line that is known; default 0."},
 }
 _INPUT = BodyLimit(size=1_000_000, marks=250_000)
+#: Lines of the log that a run is shown with.
+_LOGS = 100
 _NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 #: Streams that may be open at once, of all and of one key.
 _MOST, _MOST_OF_ONE = 256, 64
@@ -210,7 +212,9 @@ class WorkflowRunRoutes:
         if view is None:
             raise _no_run()
         _, _, document = await self._around.store.read(_document_of, run_id)
-        return answer({**_detail(view, document), "waits": await self._waits(call, view)}, status)
+        newest = await self._insights.run_log(run_id, after=max(view.row.run.entries - _LOGS, 0), limit=_LOGS)
+        logs = [line_view(entry) for entry in newest or ()]
+        return answer({**_detail(view, document), "logs": logs, "waits": await self._waits(call, view)}, status)
 
     async def _waits(self, call: Call, view: RunView) -> list[Json]:
         found = [await self._insights.question(asked.wait_id) for asked in view.row.asked]

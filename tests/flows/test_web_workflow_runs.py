@@ -278,6 +278,7 @@ async def test_a_run_is_ended_once(site: Site) -> None:
     assert over["nodes"]["ok"]["state"] == "cancelled", "the step that waited"
     assert "skipped" in {node["state"] for node in over["nodes"].values()} or len(over["nodes"]) < 4
     lines = (await site.call("GET", f"{RUNS}/{run_id}/log")).json()["items"]
+    assert over["logs"] == lines
     assert "cancelled: Owner" in lines[-1].values()
 
 
