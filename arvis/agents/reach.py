@@ -15,7 +15,7 @@ from arvis.domain.agents import HARMLESS_PLUGINS, HARMLESS_TOOLS, Agent
 from arvis.domain.errors import Unprocessable
 from arvis.domain.executions import Execution
 from arvis.domain.messages import RANKS, Address, Principal, PrincipalRole, Sender
-from arvis.domain.taint import CLEAN, Label, Taint
+from arvis.domain.taint import CLEAN, Label, Taint, taint_in
 from arvis.ports.store import Transaction
 from arvis.routing import WEB, key_reaches, may_call
 
@@ -35,12 +35,13 @@ RUNS_THE_HOUSE = frozenset({PrincipalRole.OWNER, PrincipalRole.OPERATOR})
 @dataclass(frozen=True, slots=True)
 class Asker:
     """In whose name work goes on: `principal` (None: nobody, which gives no rights), limited by `standing`, in the place
-    `address`, through `agent` (None: it is gone)."""
+    `address`, through `agent` (None: it is gone). `own_words`: nothing but their own words led there (no taint)."""
 
     principal: Principal | None
     standing: Mapping[str, Any]
     address: Address
     agent: Agent | None
+    own_words: bool = False
 
     @property
     def sender(self) -> Sender:
@@ -87,8 +88,8 @@ def out_of_reach(target: Agent, why: str) -> Unprocessable:
 
 
 def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
-    """Nobody reaches through an agent what is closed to them in this place, nor powers that this agent lacks; but whoever
-    runs Arvis reaches every agent that they may use."""
+    """Return whether the person reaches this agent through another one: every agent that they may use in this place. Words of
+    others lead members, and work without a person, to no powers that the agent lacks which read them."""
     if refusal(tx, target, asker) is not None:
         return False
     acting = limited(tx, asker.principal, asker.standing)
@@ -96,6 +97,8 @@ def may_reach(tx: Transaction, target: Agent, asker: Asker) -> bool:
         return True
     if target.is_conductor or not may_call(tx, asker.sender, target, asker.address):
         return False
+    if acting is not None and asker.own_words:
+        return True
     return asker.agent is not None and _is_no_stronger(target, asker.agent)
 
 
@@ -125,6 +128,7 @@ def asker_of(tx: Transaction, execution: Execution, agent: Agent | None) -> Aske
         standing=standing_of(execution),
         address=Address.from_json(execution.state["address"]),
         agent=agent,
+        own_words=not taint_in(execution.state),
     )
 
 

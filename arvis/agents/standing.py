@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from arvis.agents.reach import (
     AUTHORS,
-    RUNS_THE_HOUSE,
-    acting,
     asker_of,
     may_reach,
     standing_of,
@@ -176,10 +174,7 @@ def scopes_for(tx: Transaction, execution: Execution, place: Address, principal_
 
 
 def _reachable(tx: Transaction, execution: Execution, agent: Agent) -> frozenset[str]:
-    """Only people who run Arvis hand work to agents that can do more than the one they talk with."""
-    person = acting(tx, execution)
-    if person is None or person.role not in RUNS_THE_HOUSE:
-        return frozenset()
+    """Return the ids of the agents to which the person may hand work through this one."""
     asker = asker_of(tx, execution, agent)
     return frozenset(each.id for each in tx.agents.all() if may_reach(tx, each, asker))
 

@@ -91,7 +91,8 @@ def _may_reach(tx: Transaction, target: Agent, situation: Situation) -> bool:
     if person is not None and situation.taint and is_run(lifecycle.root_of(tx, situation.execution)):
         # Nobody asked for this: words of others do not reach further than their writers would.
         person = replace(person, role=PrincipalRole.MEMBER)
-    return may_reach(tx, target, Asker(person, standing, situation.address, situation.agent))
+    asker = Asker(person, standing, situation.address, situation.agent, own_words=not situation.taint)
+    return may_reach(tx, target, asker)
 
 
 def _is_within(tx: Transaction, target: Agent, execution: Execution) -> bool:
