@@ -104,7 +104,7 @@ class Assembly:
         )
         self.access = OpenAccess(renew=self._gate.renew)
         self.board = StatusBoard(access=self.access)
-        self.pace = PaceOfAnswers(insights=around.insights, clock=around.clock, zone=around.zone)
+        self.pace = PaceOfAnswers(insights=around.insights, store=around.store, clock=around.clock, zone=around.zone)
         self.watching = Watching(
             insights=around.insights,
             store=around.store,

@@ -1,7 +1,7 @@
 """How many messages were answered in the last hour or day and how long that took, and how deep the queue was.
 
 What the finished minutes held is read once and kept in memory; the depth of the queue is known from samples, one a minute
-and one whenever somebody looks, from the start of this process on.
+and one whenever somebody looks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from arvis.ports.bus import Bus
 from arvis.ports.clock import Clock
 from arvis.ports.insights import Insights
 from arvis.ports.overview import Answers
+from arvis.ports.store import Store
 from arvis.web.errors import Failure, attempt
+from arvis.web.queue_depths import QueueDepths
 
 _MINUTE_MS = 60_000
 _DAY = 1440
@@ -62,14 +64,14 @@ class _Minute:
 class PaceOfAnswers:
     """`zone` is the one whose day the ledger is asked for, as the counters come with it."""
 
-    def __init__(self, *, insights: Insights, clock: Clock, zone: str) -> None:
+    def __init__(self, *, insights: Insights, store: Store, clock: Clock, zone: str) -> None:
         self._insights = insights
         self._clock = clock
         self._zone = zone
         self._minutes: dict[int, _Minute] = {}
         self._known = range(0)
         self._finished: dict[Span, dict[int, Point]] = {}
-        self._depths: dict[int, int] = {}
+        self._depths = QueueDepths(store=store, clock=clock)
         self._reading = asyncio.Lock()
         self._listens = False
         self._warming: asyncio.Task[object] | None = None
@@ -89,10 +91,7 @@ class PaceOfAnswers:
 
     def sample(self, depth: int) -> None:
         """The queue is so deep now."""
-        minute = self._clock.now() // _MINUTE_MS
-        self._depths[minute] = depth
-        for old in [known for known in self._depths if known <= minute - _DAY]:
-            del self._depths[old]
+        self._depths.sample(depth)
 
     async def points(self, span: Span) -> Sequence[Point]:
         """In the order of time; the last bucket is the one that runs."""
@@ -150,14 +149,13 @@ class PaceOfAnswers:
         latencies = Counter[int]()
         for each in within:
             latencies.update(each.latencies)
-        depths = [self._depths[each] for each in range(first, first + length) if each in self._depths]
         return Point(
             at=first * _MINUTE_MS,
             answered=latencies.total(),
             failed=sum(each.failed for each in within),
             p50=percentile(latencies, 0.5),
             p95=percentile(latencies, 0.95),
-            depth=max(depths, default=None),
+            depth=self._depths.deepest(first, length),
         )
 
     async def _keep_sampling(self) -> None:
@@ -165,6 +163,7 @@ class PaceOfAnswers:
             found = await attempt(self._insights.headline(day_of(self._clock.now(), self._zone)))
             if not isinstance(found, Failure):
                 self.sample(found.pending)
+            await attempt(self._depths.keep())
             await asyncio.sleep(_SAMPLE_SECONDS)
 
 

@@ -38,7 +38,7 @@ CONVERSATION: Schema = record(
         "open": {**BOOLEAN, "description": "Whether the next message in its place goes on with it."},
         "title": {**STRING, "description": "The first words that somebody said, or the name of the channel."},
         "preview": STRING,
-        "people": {**INTEGER, "description": "Who wrote among the newest 100 messages."},
+        "people": {**INTEGER, "description": "Who wrote the newest 100 messages of people."},
     }
 )
 CONVERSATION_DETAIL: Schema = record(

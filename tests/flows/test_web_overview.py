@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from arvis.ports.overview import Answers
 from arvis.ports.store import Transaction
 from arvis.testing.clock import SteppedClock
 from arvis.web.pace_of_answers import PaceOfAnswers, Span
+from arvis.web.queue_depths import QueueDepths
+from tests.flows.house import House
 from tests.flows.overview_script import NoOverview
 from tests.flows.web_script import ScriptedInsights
 from tests.flows.web_server import CHAT_KEY, VIEWER_KEY, Site, eventually, running_site
@@ -187,15 +189,19 @@ class Past(ScriptedInsights):
         return [replace(each, minute=each.minute // minutes * minutes) for each in held]
 
 
-def _paced(past: Past, clock: SteppedClock) -> PaceOfAnswers:
-    return PaceOfAnswers(insights=past, clock=clock, zone="UTC")
+Paced = Callable[[Past, SteppedClock], PaceOfAnswers]
 
 
-async def test_minutes_that_are_over_are_read_once() -> None:
+@pytest.fixture
+def paced(house: House) -> Paced:
+    return lambda past, clock: PaceOfAnswers(insights=past, store=house.store, clock=clock, zone="UTC")
+
+
+async def test_minutes_that_are_over_are_read_once(paced: Paced) -> None:
     clock = SteppedClock()
     minute = clock.now() // MINUTE
     past = Past([Answers(minute - 90, False, 50, 3), Answers(minute - 30, False, 70, 2), Answers(minute, False, 9, 1)])
-    pace = _paced(past, clock)
+    pace = paced(past, clock)
     for _ in range(2):
         points = await pace.points(Span.HOUR)
         assert [(each.at // MINUTE, each.answered, each.p50) for each in points if each.answered] == [
@@ -215,10 +221,10 @@ async def test_minutes_that_are_over_are_read_once() -> None:
     assert past.ranges[number:] == [rest[-1]]
 
 
-async def test_whoever_looks_at_the_hour_finds_the_day_read() -> None:
+async def test_whoever_looks_at_the_hour_finds_the_day_read(paced: Paced) -> None:
     clock = SteppedClock()
     past = Past([Answers(clock.now() // MINUTE - 300, False, 50, 3)])
-    pace = _paced(past, clock)
+    pace = paced(past, clock)
     with pace.listening(EventBus()):
         await pace.points(Span.HOUR)
         await eventually(lambda: len(past.ranges) >= 4)
@@ -227,11 +233,11 @@ async def test_whoever_looks_at_the_hour_finds_the_day_read() -> None:
     assert sum(end - begin for begin, end in past.ranges[number:]) <= 3
 
 
-async def test_a_pause_is_caught_up_with() -> None:
+async def test_a_pause_is_caught_up_with(paced: Paced) -> None:
     clock = SteppedClock()
     minute = clock.now() // MINUTE
     past = Past([Answers(minute + number, False, 10, 1) for number in range(200)])
-    pace = _paced(past, clock)
+    pace = paced(past, clock)
     await pace.points(Span.HOUR)
     for later in (7, 100, 190):
         await clock.sleep(((minute + later) * MINUTE - clock.now()) / 1000)
@@ -240,9 +246,9 @@ async def test_a_pause_is_caught_up_with() -> None:
         assert [each.at // MINUTE for each in points if each.answered] == expected
 
 
-async def test_nothing_is_known_of_a_queue_that_nobody_looked_at() -> None:
+async def test_nothing_is_known_of_a_queue_that_nobody_looked_at(paced: Paced) -> None:
     clock = SteppedClock()
-    pace = _paced(Past([]), clock)
+    pace = paced(Past([]), clock)
     pace.sample(5)
     await clock.sleep(180)
     pace.sample(2)
@@ -250,3 +256,21 @@ async def test_nothing_is_known_of_a_queue_that_nobody_looked_at() -> None:
     assert (depths[-4:], len(depths)) == ([5, None, None, 2], 60)
     assert max(filter(None, [each.depth for each in await pace.points(Span.DAY)])) == 5
     assert await NoOverview().answers(0, 1) == ()
+
+
+async def test_the_depth_of_the_queue_outlives_a_restart(house: House) -> None:
+    clock = SteppedClock()
+    before = QueueDepths(store=house.store, clock=clock)
+    await before.keep()
+    for depth in (7, 3, 1, 1, 1, 1):
+        before.sample(depth)
+        await before.keep()
+        await clock.sleep(60)
+    after = QueueDepths(store=house.store, clock=clock)
+    await after.keep()
+    minute = clock.now() // MINUTE
+    assert [after.deepest(minute - back, 1) for back in (6, 5)] == [7, 3]
+    await clock.sleep(24 * 3600)
+    late = QueueDepths(store=house.store, clock=clock)
+    await late.keep()
+    assert late.deepest(minute - 10, 3000) is None

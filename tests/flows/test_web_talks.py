@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from arvis.agents.saying import notice
 from arvis.domain.jobs import JobStatus
 from arvis.domain.messages import Address, IncomingMessage, Sender, Upload
 from arvis.ports.browsing import JobFilter, MessageFilter, Person, TalkFilter
@@ -245,3 +246,16 @@ async def test_every_page_is_read_on_both_databases(either_house: House) -> None
     stories = [await insights.job_story(item.job.id) for item in jobs.items]
     assert [story is not None and story.delivery is not None for story in stories] == [True, False]
     assert (await insights.questions(open_only=False, kind="user", limit=5, cursor=None)).items == []
+
+
+async def test_people_are_counted_however_much_was_posted_since(site: Site, house: House) -> None:
+    timeline = await house.ask("Hello")
+    like = timeline.message
+
+    def post(tx: Transaction) -> None:
+        for _ in range(120):
+            notice(tx, like=like, text="News", priority=1, now=house.clock.now())
+
+    await house.store.write(post)
+    (row,) = await listed(site)
+    assert row["people"] == 1

@@ -104,7 +104,7 @@ SELECT page.*, agents.slug,
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
     (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
-        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id AND messages.role = 'user'
         ORDER BY messages.id DESC LIMIT 100
     ) AS newest) AS people
 FROM (
@@ -155,7 +155,7 @@ SELECT page.*, agents.slug,
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
     (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
-        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id AND messages.role = 'user'
         ORDER BY messages.id DESC LIMIT 100
     ) AS newest) AS people
 FROM (
@@ -193,7 +193,7 @@ SELECT page.*, agents.slug,
         WHERE messages.conversation_id = page.id AND messages.superseded = 0
         ORDER BY messages.id DESC LIMIT 1) AS preview,
     (SELECT CAST(count(DISTINCT newest.principal_id) AS BIGINT) FROM (
-        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id
+        SELECT messages.principal_id FROM messages WHERE messages.conversation_id = page.id AND messages.role = 'user'
         ORDER BY messages.id DESC LIMIT 100
     ) AS newest) AS people
 FROM conversations AS page
