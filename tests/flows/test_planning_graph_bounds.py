@@ -91,7 +91,9 @@ async def test_a_child_that_fails_twice_stops_the_planner(database: Database) ->
     models = Models({"scripted": model}, [account()])
     graph = Graph("agent", "fail", {"fail": fail}, {})
     async with open_house(database, agents=[PLANNER], models=models, graphs=[graph]) as house:
-        await ask(house)
+        reply = (await ask(house)).reply or ""
+    assert "[I stop here: the work itself failed twice" in reply
+    assert "as many steps" not in reply
     assert len(begun) == 2
     assert model.parts == ["plan_retrieval", "output"]
     assert "the work itself failed twice" in model.asked_of("output")[0]

@@ -81,13 +81,14 @@ async def test_the_model_is_told_what_a_subagent_does_and_has(store: Store) -> N
     document = drawing(
         START,
         node("a", "agent", "A", userPrompt="Go.", tools=ON),
-        node("b", "agent", agentName="B", userPrompt="x" * 300, tools=ON),
+        node("b", "agent", agentName="B", userPrompt="Look at {{PREVIOUS_OUTPUT}} " + "x" * 300, tools=ON),
         *(node(f"c{number}", "agent", agentName=f"C{number}") for number in range(6)),
         ways=["start > a", "a:subagent > b", *(f"b:subagent > c{number}" for number in range(6))],
     )
     found = await ran(store, document, agent_tools=("look", "pay", "rm", "vault", "srv.dig"))
     tool = next(each for each in found.stage.running.model.asked[0].tools if each.name == "subagent_b_b")
-    assert f"{'x' * 280}…" in tool.description
+    assert "Look at (the task) xxx" in tool.description
+    assert "xxx…" in tool.description
     assert "look, pay, rm, vault, +1" in tool.description
     assert "C0, C1, C2, C3, +2" in tool.description
     assert list(tool.parameters["properties"]) == ["task"]
