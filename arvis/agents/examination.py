@@ -65,13 +65,13 @@ class InputNode:
             result = RunResult(notices.archived(agent.name), "", "", "").to_json() | {"outcome": gone}
             return End(result, **BY_DAEMON)
         if is_run(context.execution):
-            suspicious = _suspicious_in_run(context.execution, messages)
-            if not suspicious:
+            remarkable = _suspicious_in_run(context.execution, messages)
+            if not remarkable:
                 context.hand_on(standing)
                 return Next(None)
-            taint = {*taint_in(context.state), Label.FLAGGED}
-            context.hand_on(replace(standing, taint=standing.taint | taint))
-            return Next(None, input=suspicious, taint=sorted(taint))
+            flagged = taint_in(context.state) | {Label.FLAGGED}
+            context.hand_on(replace(standing, taint=standing.taint | flagged))
+            return Next(None, input=remarkable, taint=sorted(flagged))
         if unsettled(messages):
             return Goto(READ_FILES)  # and back: what was said in a voice message is examined, too
         if "task" in context.state:
@@ -97,7 +97,10 @@ def _suspicious_in_run(execution: Execution, messages: Sequence[StoredMessage]) 
     """Examine what a run was given, its prompt and what people said of a talk before; return what is suspicious, by id. It
     comes at no person's pace."""
     size = Size(0, 0)
-    given = [*messages, *(said for said in history_of(execution) if said.role is Role.USER)]
+    given: list[StoredMessage | PastMessage] = [
+        *messages,
+        *(said for said in history_of(execution) if said.role is Role.USER),
+    ]
     found = {each.id: _examined(each, (), size, due=False) for each in given}
     return {name: diagnostics.to_json() for name, diagnostics in found.items() if diagnostics.suspicious}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES, Done, Failed, Job, JobStatus
+from arvis.domain.jobs import POISON, POISON_CRASHES, SUSPECT_CRASHES, Done, Failed, Job, JobStatus, Outcome
 from arvis.ports.job_store import Slots
 from arvis.ports.store import Store, Transaction
 from arvis.queue import scripts
@@ -30,7 +30,7 @@ class Life:
         begun = []
         for job in await self.store.write(self._claim):
             if job.crashes >= POISON_CRASHES:
-                await self.store.write(lambda tx, job=job: tx.jobs.settle(job, Failed(POISON, ""), self.now))
+                await self.store.write(_settle, job, Failed(POISON, ""), self.now)
             else:
                 begun.append(job)
         self.held += begun
@@ -39,11 +39,15 @@ class Life:
 
     async def finish(self, job: Job) -> None:
         self.held.remove(job)
-        assert await self.store.write(lambda tx: tx.jobs.settle(job, Done(), self.now))
+        assert await self.store.write(_settle, job, Done(), self.now)
 
     def _claim(self, tx: Transaction) -> list[Job]:
         scripts.wake(tx, lambda _tx, _now: None, self.now)
         return tx.jobs.claim(Slots(5, 5, 5), self.boot, NODE, self.now, self.now + 30_000)
+
+
+def _settle(tx: Transaction, job: Job, outcome: Outcome, now: int) -> bool:
+    return tx.jobs.settle(job, outcome, now)
 
 
 async def _lives(store: Store, slow: str, *, length: int, count: int, busy: bool) -> Life:
@@ -91,6 +95,7 @@ async def test_a_job_that_kills_each_process_ends_after_five_deaths(store: Store
     """Whatever else runs there, and although orderly restarts and long lives lie between."""
     poison = await add(store, message("poison"))
     now, deaths, answered = NOW, 0, 0
+    life = Life(store, 0, now)
     for number in range(100):
         life = Life(store, number, now)
         await life.begin()

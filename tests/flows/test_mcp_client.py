@@ -256,6 +256,21 @@ async def test_what_would_fill_memory_ends_the_connection(mode: str) -> None:
         await until(lambda: fix.servers.find(["bad.plain"]))
 
 
+async def test_a_result_without_a_type_counts_as_complete() -> None:
+    async with bench(hostile("untyped")) as fix:
+        assert await fix.call("bad.plain", text="x") == "still here"
+
+
+@pytest.mark.parametrize("mode", ["elicits", "requires"])
+async def test_a_question_of_a_server_is_declined_and_told(mode: str) -> None:
+    """By a request of its own in the older protocol, by an unfinished result in the newer one."""
+    async with bench(hostile(mode)) as fix:
+        told = await fix.call("bad.plain", text="x")
+        assert told.startswith("decline\n")
+        assert 'asked "Which gate?"' in told
+        assert "declined" in told
+
+
 async def test_an_endless_list_is_read_to_a_bound() -> None:
     async with bench(hostile("endless")) as fix:
         assert len(await fix.servers.all()) == 100

@@ -113,10 +113,10 @@ class _Incoming:
                 if self._count.number > _MAX_OPEN:
                     self._news.lose("it asks without end and takes no answer")
                     raise StopAsyncIteration
-            case JSONRPCResponse(result={"tools": list() as tools}):
-                for tool in tools:
-                    if isinstance(tool, dict):
-                        tool.pop("outputSchema", None)
+            case JSONRPCResponse(result=dict() as result):
+                # The protocol says so of servers that name no type; the package refuses their results.
+                result.setdefault("resultType", "complete")
+                _drop_output_schemas(result.get("tools"))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -129,6 +129,12 @@ class _Incoming:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._inner.__aexit__(kind, error, trace)
+
+
+def _drop_output_schemas(tools: object) -> None:
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            tool.pop("outputSchema", None)
 
 
 class _Outgoing:

@@ -10,13 +10,20 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from http.client import NOT_FOUND
 from typing import Any
 
 from mcp import Client, Implementation, MCPError
 from mcp.client import Transport
 from mcp.client.subscriptions import SubscriptionLost
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, ToolListChangedNotification
+from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
+    ElicitRequestParams,
+    ElicitResult,
+    ToolListChangedNotification,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -34,6 +41,8 @@ from arvis.tools.mcp.stdio import environment_of, program
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
 _MAX_COMPLAINT = 2_000
+#: Declined questions that are kept until a result shows them.
+_MAX_QUESTIONS = 10
 #: Seconds until a lost stream of news is opened again.
 _LISTEN_AGAIN = 30.0
 
@@ -49,26 +58,36 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
         if isinstance(message, ToolListChangedNotification):
             news.change()
 
+    questions: list[str] = []
+
+    async def decline(_context: object, question: ElicitRequestParams) -> ElicitResult:
+        """Decline what the server asks people in the middle of a call; the result of the call says so."""
+        if len(questions) < _MAX_QUESTIONS:
+            questions.append(storable(question.message[:_MAX_COMPLAINT]))
+        return ElicitResult(action="decline")
+
     client = Client(
         guarded(_way_to(settings, door, say), news, clock),
         message_handler=hear,
+        elicitation_callback=decline,
         cache=None,
         client_info=Implementation(name="arvis", version=__version__),
         read_timeout_seconds=settings.timeout_seconds,
     )
     with _refusals_told(door):
         async with client, _listening(client, news, clock):
-            yield OpenLink(client=client, news=news, door=door, seconds=settings.timeout_seconds)
+            yield OpenLink(client=client, news=news, door=door, seconds=settings.timeout_seconds, questions=questions)
 
 
 class OpenLink:
-    """`Link` over the package's client."""
+    """`Link` over the package's client. `questions` are those of the server that were declined and not shown yet."""
 
-    def __init__(self, *, client: Client, news: News, door: Door, seconds: float) -> None:
+    def __init__(self, *, client: Client, news: News, door: Door, seconds: float, questions: list[str]) -> None:
         self._client = client
         self._news = news
         self._door = door
         self._seconds = seconds
+        self._questions = questions
 
     async def offers(self) -> Sequence[Offer]:
         """Bounded, however many pages the server has."""
@@ -92,11 +111,20 @@ class OpenLink:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         try:
-            return reply_of(await self._client.call_tool(name, dict(arguments), read_timeout_seconds=self._seconds))
+            found = reply_of(await self._client.call_tool(name, dict(arguments), read_timeout_seconds=self._seconds))
         except MCPError as refused:
             raise self._meant(refused) from None
         except ValidationError:
             raise ToolError("its answer is not what the protocol says.") from None
+        return replace(found, text="\n".join([found.text, *self._declined()])) if self._questions else found
+
+    def _declined(self) -> list[str]:
+        asked, self._questions[:] = [*self._questions], []
+        return [
+            f'[The server asked "{question}" in the meantime. Arvis cannot pass such questions on, so it was declined. Tell the '
+            "person; if the answer is known, call the tool again with it.]"
+            for question in asked
+        ]
 
     async def changed(self) -> None:
         await self._news.changed()
