@@ -30,6 +30,7 @@ from arvis.domain.messages import (
     StoredMessage,
 )
 from arvis.domain.taint import CLEAN, Taint, taint_in
+from arvis.domain.text import presentable
 from arvis.domain.workflows import PREFIX
 from arvis.graph import lifecycle
 from arvis.ports.store import Transaction
@@ -260,7 +261,7 @@ def deliver(
         part=0,
         address=message.address,
         seq=tx.deliveries.next_seq(message.address),
-        content=message.content,
+        content=presentable(message.content),
         reply_to=message.reply_to,
         answers=tuple(answers),
         agent=agent.slug if agent else None,
@@ -268,7 +269,7 @@ def deliver(
         created_at=now,
         reply_ref=message.platform_ref,
         execution_id=message.execution_id,
-        buttons=tuple(buttons),
+        buttons=tuple(replace(button, label=presentable(button.label)) for button in buttons),
         files=tuple(files),
     )
     tx.deliveries.add(delivery)

@@ -18,6 +18,26 @@ def storable(text: str) -> str:
     return _LONE_SURROGATES.sub("\ufffd", paired(text).replace("\0", ""))
 
 
+#: Controls, and what is not seen and changes what is: directions that override the order of letters, tags, spaces without width,
+#: variants of nothing. Joiners, marks of right-to-left writing and the variants of emoji and ideographs stay, as do the tags of a
+#: flag.
+_HIDDEN = re.compile(
+    "(?P<flag>\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{2,6}\U000e007f)"
+    "|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
+    "|[\u180e\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]"
+    "|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]"
+    "|(?<![\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])[\U000e0100-\U000e01ef]"
+)
+
+
+def presentable(text: str) -> str:
+    """Return the text with the replacement character in place of each character that hides or reorders what people read; as
+    long as it was."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _HIDDEN.sub(lambda found: found["flag"] or "\ufffd", text)
+
+
 def paired(text: str) -> str:
     """Return the text with both halves of a character as that character: JSON may bring them apart, in two pieces."""
     return _PAIRS.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)

@@ -81,11 +81,23 @@ def take(
             return Taken(_drop(tx, message, refused, code, now))
 
 
+def _differs(tx: Transaction, known: StoredMessage, message: IncomingMessage) -> bool:
+    """Return whether the second message of an id has another text, or other files, than the first. Of one without a turn only the
+    text is known."""
+    if known.content != message.content:
+        return True
+    turn = tx.messages.of_turn(known.execution_id) if known.execution_id is not None else []
+    names = [*(upload.filename for upload in message.uploads), *(file.filename for file in message.files)]
+    return any(each.id == known.id and names != [file.filename for file in each.attachments] for each in turn)
+
+
 def _known(tx: Transaction, message: IncomingMessage) -> Received | None:
     """What became of this event when it came before."""
     address = message.address
     if (known := tx.messages.by_event(address, message.event_id)) is not None:
-        return Received(known.id, known.status, known.reason or "", duplicate=True)
+        return Received(
+            known.id, known.status, known.reason or "", duplicate=True, differs=_differs(tx, known, message)
+        )
     if message.album is None:
         return None
     joined = tx.events.seen(address.platform, address.connector, message.event_id)

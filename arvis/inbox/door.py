@@ -25,6 +25,7 @@ from arvis.domain.messages import (
     Upload,
 )
 from arvis.domain.platforms import Click, MessageDeletion, MessageEdit, Place
+from arvis.domain.text import presentable
 from arvis.inbox import accepting, changing, clicking
 from arvis.inbox.accepting import Taken
 from arvis.inbox.clicking import Pressed
@@ -95,6 +96,7 @@ class Door:
     async def receive(self, message: IncomingMessage) -> Received:
         """Steps 1–4 and 8: milliseconds, no model."""
         self._admit()
+        message = replace(message, sender=replace(message.sender, name=presentable(message.sender.name)))
         uploads = await self._keep_uploads(message)  # bytes first, rows second
         taken = await self._commit(
             message.address,

@@ -16,13 +16,14 @@ from arvis.domain.platforms import Click, MessageDeletion, MessageEdit
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What became of a message. `duplicate`: this event was there already and nothing was created;
-    `reason` is the routing or refusal code."""
+    """What became of a message. `duplicate`: this event was there already and nothing was created; `differs`: with other
+    words. `reason` is the routing or refusal code."""
 
     message_id: str
     status: MessageStatus
     reason: str
     duplicate: bool = False
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from arvis.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from arvis.domain.measures import Measure
 from arvis.domain.runs import Account, ModelCall, Rest, RunRequest, RunResult
+from arvis.domain.text import presentable
 from arvis.ports.clock import Clock
 from arvis.ports.compactions import Calibration
 from arvis.ports.provider import Provider, Providers, StreamingProvider
@@ -336,7 +337,7 @@ class Runner:
             tried.result = result if result.input_tokens else None
             # Providers from elsewhere may miss this rule, and a user must never get silence.
             raise ProviderError(ProviderErrorKind.EMPTY, f"the account {account.name} gave an empty reply")
-        return result
+        return replace(result, content=presentable(result.content))
 
     async def _provider(self, account: Account) -> Provider:
         """What cannot be loaded is passed over like an account whose key is refused: only a person can mend it."""
@@ -364,6 +365,7 @@ def _with_offset(on_text: OnText, pieces: list[str]) -> Callable[[str], None]:
 
     def send(piece: str) -> None:
         nonlocal offset
+        piece = presentable(piece)
         pieces.append(piece)
         on_text(offset, piece)
         offset += len(piece)

@@ -111,6 +111,12 @@ class Intake:
             assigned_agent=draft.agent,
         )
         received = await self._inbox.receive(message)
+        if received.duplicate and received.differs:
+            raise Unprocessable(
+                f"The id of this message was used for another one, {received.message_id}.",
+                fix="Use a fresh id for each message; send the same text and files when you send one again.",
+                code="key_reused",
+            )
         if received.status is MessageStatus.DROPPED:
             named = draft.agent is not None or address.channel.startswith(AGENT_CHANNEL)
             reason = "unknown_agent" if named and _hides(received.reason, sender) else received.reason

@@ -1,0 +1,40 @@
+"""Messages over the web: one id is one message, and what people read holds nothing hidden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from arvis.config.sections import Limits
+from arvis.domain.errors import Unprocessable
+from arvis.domain.messages import Address, Sender, Upload
+from arvis.web.drafts import Draft, Intake
+from tests.flows.house import House
+
+ROOM = Address("web", "web", "room")
+ANN = Sender("ann", "Ann")
+
+
+async def test_the_id_of_a_message_with_other_words_or_files_is_refused(house: House) -> None:
+    intake = Intake(inbox=house.inbox, limits=Limits(), new_token=house.new_id)
+    draft = Draft("Hello", "one", (Upload("a.txt", "text/plain", b"hi"),), agent="helper")
+    first = await intake.send(draft, ROOM, ANN)
+    assert await intake.send(draft, ROOM, ANN) == first
+    for other in (replace(draft, content="Delete all"), replace(draft, uploads=())):
+        with pytest.raises(Unprocessable, match=first.message_id) as refused:
+            await intake.send(other, ROOM, ANN)
+        assert refused.value.code == "key_reused"
+    elsewhere = await intake.send(replace(draft, content="Other"), replace(ROOM, channel="hall"), ANN)
+    assert elsewhere.message_id != first.message_id
+
+
+async def test_what_hides_or_reorders_is_marked_in_replies_and_names(house: House) -> None:
+    house.provider.script.append("one\x1b[2J two\u202e three\n\tf\u200ball")
+    answered = await house.ask("Hello", user="ann\u202e")
+    clean = "one\ufffd[2J two\ufffd three\n\tf\ufffdall"
+    assert answered.reply == clean
+    assert (await house.until_sent(1))[-1] == clean
+    person = await house.store.read(lambda tx: tx.principals.find("chat", "ann\u202e"))
+    assert person is not None
+    assert person.name == "Ann\ufffd"
