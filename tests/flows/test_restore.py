@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -276,3 +277,30 @@ async def test_times_up_to_a_restore_are_over_however_missed_times_are_made_up_f
     assert not [due for due in again if due <= restored_at]
     assert bool(again) is not schedule.startswith("at")
     assert any("restored from a backup" in report for report in skipped)
+
+
+# -- what was accepted ---------------------------------------------------------------------------------------
+
+
+async def test_calls_and_keys_that_were_accepted_since_the_backup_stay_known(database: Database) -> None:
+    def accept(tx: Transaction, number: int) -> None:
+        assert tx.idempotency.reserve("ann", f"key {number}", "request", before=0, now=NOW) is None
+        tx.idempotency.finish("ann", f"key {number}", 201, "answer")
+
+    async with opened(database) as store:
+        await store.write(accept, 1)
+    backup = make_backup(database, NOW)
+    async with opened(database) as store:
+        await store.write(accept, 2)
+    _note_call(database)
+    restore(database, backup.path, NOW + 1)
+    with sqlite3.connect(database.file) as connection:
+        keys = connection.execute("SELECT key, status, content FROM idempotency_keys ORDER BY key").fetchall()
+        calls = connection.execute("SELECT webhook_id, call_id, execution_id FROM webhook_calls").fetchall()
+    assert [tuple(row) for row in keys] == [("key 1", 201, "answer"), ("key 2", 201, "answer")]
+    assert [tuple(row) for row in calls] == [("hook", "call", "run")]
+
+
+def _note_call(database: Database) -> None:
+    with sqlite3.connect(database.file) as connection:
+        connection.execute("INSERT INTO webhook_calls VALUES ('hook', 'call', 'run', 1)")

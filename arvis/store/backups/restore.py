@@ -16,6 +16,7 @@ from pathlib import Path
 
 from arvis.domain.errors import BackupDamaged, MigrationFailed, SchemaTooNew
 from arvis.store.backups.archive import DATABASE, damaged, open_archive, reading, verify_archive
+from arvis.store.backups.carrying import carry_accepted
 from arvis.store.backups.folder import list_backups
 from arvis.store.backups.making import damage_in, refuse_server
 from arvis.store.backups.settlement import Settlement, settle
@@ -68,6 +69,7 @@ def restore(database: Database, source: Path, now: int) -> Restored:
         with staging(database, now) as half:
             make_ready = _copy_plain if _is_plain(source) else _unpack
             ready = make_ready(database, source, half, now)
+            carry_accepted(database, half)
     return Restored(
         source=source,
         created_at=ready.created_at,

@@ -64,3 +64,19 @@ DELETE FROM sessions;
 -- name: drop_login_codes
 -- Somebody may have used them since.
 DELETE FROM login_codes;
+
+-- name: accepted_hook_calls
+-- Of the database that is put aside: what was accepted once is not done again.
+SELECT webhook_id, call_id, execution_id, at FROM webhook_calls ORDER BY at DESC LIMIT 1000000;
+
+-- name: accepted_keys
+SELECT asker, key, request_hash, status, content, created_at FROM idempotency_keys ORDER BY created_at DESC LIMIT 1000000;
+
+-- name: carry_hook_call
+INSERT INTO webhook_calls (webhook_id, call_id, execution_id, at) VALUES (:webhook_id, :call_id, :execution_id, :at)
+ON CONFLICT (webhook_id, call_id) DO NOTHING;
+
+-- name: carry_key
+INSERT INTO idempotency_keys (asker, key, request_hash, status, content, created_at)
+VALUES (:asker, :key, :request_hash, :status, :content, :created_at)
+ON CONFLICT (asker, key) DO UPDATE SET status = excluded.status, content = excluded.content;

@@ -1,0 +1,46 @@
+"""What a restored database takes over from the one that is put aside: which calls and requests were accepted since the backup.
+
+Whoever sends them again, because no answer came, is told so, and nothing is done a second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from arvis.store.database import Database
+from arvis.store.files import sync_file
+from arvis.store.integrity.looking import looking_at
+from arvis.store.session import SqliteDialect, load_queries
+from arvis.store.sqlite_session import connect
+
+#: What is read of the old database, and how it is put into the new one.
+_CARRIED = {"accepted_hook_calls": "carry_hook_call", "accepted_keys": "carry_key"}
+
+
+def carry_accepted(database: Database, half: Path) -> None:
+    """Add to the database at `half` what the one that is there has accepted, as far as that can be read."""
+    queries = load_queries(SqliteDialect())
+    found = {name: _rows(database, queries[name]) for name in _CARRIED}
+    if not any(found.values()):
+        return
+    with contextlib.closing(connect(half, writing=True)) as connection:
+        with connection:
+            connection.execute("BEGIN IMMEDIATE")
+            for name, rows in found.items():
+                connection.executemany(queries[_CARRIED[name]], rows)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    sync_file(half)
+
+
+def _rows(database: Database, query: str) -> Sequence[Mapping[str, Any]]:
+    if not database.file.exists():
+        return ()
+    try:
+        with looking_at(database.file, at_rest=True) as connection:
+            return [dict(row) for row in connection.execute(query)]
+    except (sqlite3.Error, UnicodeError, OSError):  # damaged, or older than these tables
+        return ()
