@@ -6,6 +6,7 @@ The lines tell of what will be written, with everything that the tag leaves out,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
 from arvis.agents import roster
@@ -24,6 +25,9 @@ from arvis.ports.store import Transaction
 PROMPT_HEAD = 300
 
 _AGENT = ("slug", "name", "role", "description", "prompt", "model", "fallbacks", "tools")
+#: Shown where they are not as usual.
+_MORE_OF_AGENT = ("graph", "completion", "on_new_message", "timezone", "plugins", "helpers", "context_tokens")
+_MORE_OF_SCHEDULE = ("graph", "max_cycles", "grace")
 _SCHEDULE = ("name", "schedule", "timezone", "prompt", "platform", "channel", "script", "missed", "enabled")
 
 _Lines = Callable[[Transaction, Proposal, Situation], list[str]]
@@ -53,7 +57,7 @@ def hidden_of(tx: Transaction, proposal: Proposal) -> list[str]:
 
 def _new_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
     plan = plan_of(tx, proposal, situation.address)
-    return [*_all(_fields(plan.changed, _AGENT)), *_channels(plan)]
+    return [*_all(_fields(plan.changed, _AGENT)), *_unusual(plan.changed, _MORE_OF_AGENT), *_channels(plan)]
 
 
 def _changed_agent(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
@@ -83,13 +87,15 @@ def _new_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> 
     """The agent may be one that the same answer asks for, and that is not there yet."""
     wanted = wanted_schedule(proposal, situation)
     agent = roster.find(tx, wanted.agent_id)
-    return _all({"agent": agent.slug if agent is not None else wanted.agent_id, **_fields(wanted, _SCHEDULE)})
+    shown = {"agent": agent.slug if agent is not None else wanted.agent_id, **_fields(wanted, _SCHEDULE)}
+    return [*_all(shown), *_unusual(wanted, _MORE_OF_SCHEDULE)]
 
 
 def _changed_schedule(tx: Transaction, proposal: Proposal, situation: Situation) -> list[str]:
     known = _schedule(tx, proposal)
     wanted = wanted_changes(proposal, situation)
-    return [change(name, getattr(known, name), value) for name, value in wanted.items() if name in _SCHEDULE]
+    shown = {*_SCHEDULE, *_MORE_OF_SCHEDULE}
+    return [change(name, getattr(known, name), value) for name, value in wanted.items() if name in shown]
 
 
 def _removed_schedule(tx: Transaction, proposal: Proposal, _situation: Situation) -> list[str]:
@@ -131,6 +137,11 @@ _LINES: Mapping[EffectKind, _Lines] = {
 
 def _fields(holder: Agent | Schedule, names: tuple[str, ...]) -> dict[str, Any]:
     return {name: getattr(holder, name) for name in names}
+
+
+def _unusual(holder: Agent | Schedule, names: tuple[str, ...]) -> list[str]:
+    usual = {field.name: field.default for field in fields(holder)}
+    return [line(name, getattr(holder, name)) for name in names if getattr(holder, name) != usual[name]]
 
 
 def _all(shown: Mapping[str, Any]) -> list[str]:

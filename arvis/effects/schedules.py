@@ -33,7 +33,8 @@ _EVERY_MINUTE = "every 60s"
 #: So many are looked through by name, and so many are listed in a chat.
 _MOST, _LISTED = 1_000, 50
 
-_TEXTS = ("name", "schedule", "prompt", "timezone")
+_TEXTS = ("name", "schedule", "prompt", "timezone", "graph")
+_NUMBERS = ("max_cycles", "grace")
 _PLACE = frozenset({"channel", "platform"})
 
 
@@ -108,6 +109,7 @@ def _known(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 def _changes(fields: Mapping[str, Any], here: Address) -> dict[str, Any]:
     """Fields of the tag as those of a `Schedule`; where it goes only if the tag names a place."""
     changes: dict[str, Any] = {name: str(fields[name]).strip() for name in _TEXTS if name in fields}
+    changes |= {name: fields[name] for name in _NUMBERS if name in fields}
     if "script" in fields:
         changes["script"] = _script(fields["script"])
     if "missed" in fields:

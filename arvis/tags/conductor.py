@@ -26,6 +26,7 @@ class _Type(Enum):
     MAP = "lines of keys and values"
     OBJECT = "an object"
     FLAG = "true or false"
+    NUMBER = "a whole number"
 
 
 _AGENT = {
@@ -41,6 +42,13 @@ _AGENT = {
     "channels": _Type.LIST,
     "personality": _Type.MAP,
     "project_path": _Type.TEXT,
+    "graph": _Type.TEXT,
+    "completion": _Type.TEXT,
+    "on_new_message": _Type.TEXT,
+    "timezone": _Type.TEXT,
+    "plugins": _Type.NAMES,
+    "helpers": _Type.NAMES,
+    "context_tokens": _Type.NUMBER,
 }
 _SCHEDULE = {
     "agent": _Type.TEXT,
@@ -53,6 +61,9 @@ _SCHEDULE = {
     "script": _Type.OBJECT,
     "missed": _Type.TEXT,
     "enabled": _Type.FLAG,
+    "graph": _Type.TEXT,
+    "max_cycles": _Type.NUMBER,
+    "grace": _Type.NUMBER,
 }
 _CLIENT = {"name": _Type.TEXT, "slug": _Type.TEXT, "plan": _Type.TEXT}
 
@@ -147,8 +158,8 @@ def _typed(entry: Entry, wanted: _Type) -> tuple[Any, bool]:
             return value, isinstance(value, str | dict)
         case _:
             value = nested(text)
-            kinds = {_Type.LIST: list, _Type.OBJECT: dict, _Type.FLAG: bool}
-            return value, isinstance(value, kinds[wanted])
+            kinds = {_Type.LIST: list, _Type.OBJECT: dict, _Type.FLAG: bool, _Type.NUMBER: int}
+            return value, isinstance(value, kinds[wanted]) and (wanted is _Type.FLAG or not isinstance(value, bool))
 
 
 def _missing(kind: EffectKind, fields: Mapping[str, Any]) -> list[str]:

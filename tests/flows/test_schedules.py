@@ -66,6 +66,17 @@ async def kept(store: Store) -> list[Schedule]:
     return await store.read(lambda tx: [*tx.schedules.of_agent("a"), *tx.schedules.of_agent("b")])
 
 
+async def test_a_heartbeat_of_a_chat_has_what_the_page_can_give_it(house: Store) -> None:
+    beat = {"agent": "helper", "prompt": "Look.", "schedule": "every 5m"}
+    await apply(house, EffectKind.CREATE_HEARTBEAT, name="plain", **beat)
+    await apply(house, EffectKind.CREATE_HEARTBEAT, name="long", **beat, max_cycles=5, grace=60_000, graph="planning")
+    plain, long = sorted(await kept(house), key=lambda each: each.max_cycles)
+    assert (plain.max_cycles, plain.grace, plain.graph) == (1, None, None)
+    assert (long.max_cycles, long.grace, long.graph) == (5, 60_000, "planning")
+    with pytest.raises(Unprocessable, match="from 1 to 10"):
+        await apply(house, EffectKind.CREATE_HEARTBEAT, name="endless", **beat, max_cycles=99)
+
+
 # -- made --------------------------------------------------------------------------------------------------
 
 

@@ -60,10 +60,10 @@ async def open_link(settings: McpServer, *, clock: Clock, say: Callable[[str], N
 
     questions: list[str] = []
 
-    async def decline(_context: object, question: ElicitRequestParams) -> ElicitResult:
+    async def decline(context: object, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG001 called by name
         """Decline what the server asks people in the middle of a call; the result of the call says so."""
         if len(questions) < _MAX_QUESTIONS:
-            questions.append(storable(question.message[:_MAX_COMPLAINT]))
+            questions.append(storable(params.message[:_MAX_COMPLAINT]))
         return ElicitResult(action="decline")
 
     client = Client(

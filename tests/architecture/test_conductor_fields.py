@@ -1,0 +1,54 @@
+"""What a page may set of agents, schedules and heartbeats, a conductor's tag may set as well, under the same name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from arvis.tags import read
+from arvis.web import agent_shapes, schedule_shapes
+
+#: Fields of the page that no tag sets, each with the reason.
+EXCEPT = {
+    "allowUsers": "rights are written by no tag",
+    "channelId": "the tag says `channel`",
+    "connector": "the bot of this place",
+    "thread": "the thread of this place",
+}
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
+
+
+def problem_of(text: str) -> str:
+    [proposal] = read(text).proposals
+    return proposal.problem or ""
+
+
+@pytest.mark.parametrize(
+    ("shape", "tag"),
+    [
+        (agent_shapes.CHANGED_AGENT, "UPDATE_AGENT"),
+        (schedule_shapes.CHANGED_SCHEDULE, "UPDATE_CRON"),
+        (schedule_shapes.CHANGED_SCHEDULE, "UPDATE_HEARTBEAT"),
+    ],
+)
+def test_a_tag_sets_what_the_page_sets(shape: Mapping[str, Any], tag: str) -> None:
+    unknown = {}
+    for name in shape["properties"]:
+        if name not in EXCEPT:
+            problem = problem_of(f"[{tag}:some]\n{snake(name)}: 5\n[/{tag}]")
+            if "not known here" in problem:
+                unknown[name] = problem
+    assert unknown == {}
+
+
+def test_a_number_is_a_number() -> None:
+    assert problem_of("[UPDATE_HEARTBEAT:some]\nmax_cycles: 3\n[/UPDATE_HEARTBEAT]") == ""
+    for wrong in ("true", "many", "2.5"):
+        problem = problem_of(f"[UPDATE_HEARTBEAT:some]\nmax_cycles: {wrong}\n[/UPDATE_HEARTBEAT]")
+        assert "must be a whole number" in problem
