@@ -2,7 +2,7 @@
 
 import { call } from "../../api/client";
 import type { Item } from "../../api/types";
-import { type AgentEntry, type ShownFile, statusOf, type UserEntry } from "./conversation";
+import { type AgentEntry, type Asked, type ShownFile, statusOf, type UserEntry } from "./conversation";
 
 type Conversation = Item<"GET /api/conversations">;
 type Message = Item<"GET /api/conversations/{conversation}/messages">;
@@ -110,12 +110,15 @@ function entryOf(message: Message, agent: string): UserEntry | AgentEntry {
     // A notice may be the end of a message, the words on the way never are.
     aside: message.role === WRITTEN_ON_THE_WAY || message.role === "notice",
     notice: message.role === "notice",
-    question: message.question && {
-      id: message.question.id,
-      open: message.question.state === "open",
-      decision: message.question.decision,
-    },
+    // A daemon that is older than this page sends no such field.
+    question: message.question ? askedOf(message.question) : null,
     buttons: message.buttons.map(({ id, label }) => ({ id, label })),
     files: message.files.map(({ name, size, contentType, url }) => ({ name, size, contentType, url })),
   };
 }
+
+const askedOf = ({ id, state, decision }: NonNullable<Message["question"]>): Asked => ({
+  id,
+  open: state === "open",
+  decision,
+});
