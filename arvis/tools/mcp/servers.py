@@ -72,6 +72,7 @@ class _Offers:
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
+        self._first: dict[tuple[str, str], Offer] = {}
 
     def tools(self, server: RemoteServer, offers: Sequence[Offer]) -> Sequence[Tool]:
         settings = server.settings
@@ -94,11 +95,22 @@ class _Offers:
         return McpTool(
             name=offer.name,
             spec=ToolSpec(f"{settings.name}.{offer.name}", _bounded(offer.description), offer.schema),
-            risk=Risk.READ if settings.trust_annotations and offer.read_only else settings.risk,
+            risk=Risk.READ if self._is_harmless(settings, offer) else settings.risk,
             repeatable=settings.repeatable,
             check=check,
             server=server,
         )
+
+    def _is_harmless(self, settings: McpServer, offer: Offer) -> bool:
+        """Return whether the server's word that a tool only reads is taken: not once it has changed what the tool says of itself."""
+        known = (settings.name, offer.name)
+        if known not in self._first and len(self._first) < 1_000:  # noqa: PLR2004 - as below
+            self._first[known] = offer
+        same = self._first.get(known) == offer
+        if not same and (settings.name, f"{offer.name} changed") not in self._told:
+            self._told.add((settings.name, f"{offer.name} changed"))
+            log.warning("mcp_tool_changed", server=settings.name, tool=offer.name)
+        return settings.trust_annotations and offer.read_only and same
 
     def _leave_out(self, settings: McpServer, offer: Offer, why: str) -> None:
         known = (settings.name, offer.name[:128])
